@@ -3,9 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rampart_tests::deadline::{SOON, until};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
 use super::*;
 
 const PAYOUT: CommandKind = CommandKind::PayoutSend;
+/// Less than the half minute for which a lease waits here.
+const WAITED_MAX: Duration = Duration::from_secs(25);
 
 /// Lets every lease end.
 async fn end_leases(context: &TestContext) {
@@ -292,29 +298,32 @@ async fn a_retry_backs_off_until_the_attempts_are_used_up() {
     assert!(chain.lease(1).await.is_empty());
 }
 
+/// A lease of a new connector that has been heard, and waits for a command.
+async fn waiting(context: &TestContext, name: &str) -> JoinHandle<Value> {
+    let connector = Connector::new(context, name, &["payout.send"]).await;
+    let waiting = tokio::spawn(async move {
+        let lease = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60});
+        connector.call(Method::POST, "/connectors/v1/commands/lease", lease).await.json()
+    });
+    until("the connector is heard", SOON, async || {
+        let heard = "select last_contact_at is not null from connector where name = $1";
+        let heard = sqlx::query_scalar::<_, bool>(heard).bind(name).fetch_one(context.db()).await;
+        heard.unwrap().then_some(())
+    })
+    .await;
+    waiting
+}
+
 #[tokio::test]
 async fn a_lease_waits_for_a_command() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let chain = Connector::new(&context, "chain", &["payout.send"]).await;
-    let waiting = {
-        let chain = chain.clone();
-        tokio::spawn(async move {
-            let lease = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60});
-            chain.call(Method::POST, "/connectors/v1/commands/lease", lease).await.json()
-        })
-    };
+    let leasing = waiting(&context, "chain").await;
     command(&context, &acme, PAYOUT, "a", None, to("chain")).await;
-    let leased = tokio::time::timeout(Duration::from_secs(25), waiting).await.unwrap().unwrap();
+    let leased = timeout(WAITED_MAX, leasing).await.unwrap().unwrap();
     assert_eq!(leased[0]["body"]["key"], "a");
-    let waiting = {
-        let chain = chain.clone();
-        tokio::spawn(async move {
-            let lease = json!({"max": 1, "waitSeconds": 30, "leaseSeconds": 60});
-            chain.call(Method::POST, "/connectors/v1/commands/lease", lease).await.json()
-        })
-    };
+    let leasing = waiting(&context, "other").await;
     context.core().lease_waits.end();
-    let ended = tokio::time::timeout(Duration::from_secs(25), waiting).await;
-    assert_eq!(ended.unwrap().unwrap(), json!([]), "an edge that stops keeps nobody waiting");
+    let ended = timeout(WAITED_MAX, leasing).await.unwrap().unwrap();
+    assert_eq!(ended, json!([]), "an edge that stops keeps nobody waiting");
 }
