@@ -2,6 +2,7 @@
 //! counted and passed over; the next run tries it again.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use uuid::Uuid;
 
@@ -28,11 +29,12 @@ impl<'a> Sweep<'a> {
         Self { metrics, name, held: HashSet::new() }
     }
 
-    /// Settles these rows, each given by its client and its number, one after the other; returns the
-    /// number of those of which `settle` says that it has changed them.
-    pub(crate) async fn settle<F, Fut>(&mut self, rows: Vec<(Uuid, i64)>, settle: F) -> Result<u32>
+    /// Settles these rows, each given by its client and its number or id, one after the other; returns
+    /// the number of those of which `settle` says that it has changed them.
+    pub(crate) async fn settle<R, F, Fut>(&mut self, rows: Vec<(Uuid, R)>, settle: F) -> Result<u32>
     where
-        F: Fn(ClientId, i64) -> Fut,
+        R: Copy + Display,
+        F: Fn(ClientId, R) -> Fut,
         Fut: Future<Output = Result<bool>>,
     {
         let mut changed = 0;

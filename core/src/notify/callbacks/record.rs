@@ -115,7 +115,7 @@ pub(super) async fn record(core: &Core, mut results: Vec<AttemptResult>) -> Resu
         Err(error) if error.is_unavailable() && !error.is_of_one_statement() => return Err(error),
         Err(_) => write_by_client(core, &results).await?,
     }
-    switch_off(core, &failed(&results)).await
+    switch_off(core, WORKER, &failed(&results)).await
 }
 
 /// Writes results client by client: rows that somebody holds, or that cannot be written, cost their own

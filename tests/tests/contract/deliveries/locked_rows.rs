@@ -1,9 +1,10 @@
-//! Results of attempts while somebody holds a row of one partner: those of others are written.
+//! Results of attempts while somebody holds a row of one partner: those of others are written, and what
+//! follows from them is done.
 
 use chrono::TimeDelta;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
-use rampart_tests::receiver::Receiver;
+use rampart_tests::receiver::{Reaction, Receiver};
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
@@ -47,4 +48,32 @@ async fn a_partner_whose_row_is_locked_leaves_others_their_results() {
     context.clock().advance(TimeDelta::seconds(31));
     assert_eq!(context.core().deliver_due().await.unwrap(), ENDPOINTS, "its own are sent again");
     assert_eq!(beside.heard().len(), 2);
+}
+
+#[tokio::test]
+async fn an_endpoint_whose_row_is_locked_leaves_others_to_be_switched_off() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let host = Receiver::start().await;
+    host.react(Reaction::status(500));
+    for partner in [&acme, &rival] {
+        for number in 0..ENDPOINTS {
+            listen(partner, &host, &format!("/hook/{number}")).await;
+        }
+        told(&context, partner, &["cancel"]).await;
+    }
+    assert_eq!(context.core().deliver_due().await.unwrap(), 2 * ENDPOINTS);
+    context.clock().advance(TimeDelta::days(3));
+    let mut somebody = context.db().begin().await.unwrap();
+    let lock = "select from webhook_endpoint \
+        where client_id = (select client_id from client where slug = 'acme') for update";
+    sqlx::query(lock).execute(&mut *somebody).await.unwrap();
+    assert_eq!(context.core().deliver_due().await.unwrap(), 2 * ENDPOINTS);
+    let disabled = "select count(*) from webhook_endpoint where disabled_at is not null";
+    let of_rival = i64::try_from(ENDPOINTS).unwrap();
+    assert_eq!(count(&context, disabled).await, of_rival);
+    somebody.rollback().await.unwrap();
+    context.clock().advance(TimeDelta::days(1));
+    context.core().deliver_due().await.unwrap();
+    assert_eq!(count(&context, disabled).await, 2 * of_rival, "the next failure tries again");
 }
