@@ -217,23 +217,25 @@ fn failed(results: &[AttemptResult]) -> BTreeMap<(ClientId, WebhookEndpointId), 
     failed
 }
 
-/// Ends the leases of deliveries that this edge does not attempt, so that the next claim takes them.
+/// Ends the leases of deliveries that this edge does not attempt, so that the next claim takes them. The
+/// lease of one that somebody holds ends by itself.
 ///
 /// # Errors
 /// When the database cannot be used; the leases then end by themselves.
-pub(super) async fn release(core: &Core, mut unattempted: Vec<ClaimedDelivery>) -> Result<()> {
-    // The order of `record`.
-    unattempted.sort_by_key(|one| (one.lane.client.uuid(), one.delivery.uuid()));
+pub(super) async fn release(core: &Core, unattempted: Vec<ClaimedDelivery>) -> Result<()> {
     let clients: Vec<_> = unattempted.iter().map(|one| one.lane.client.uuid()).collect();
     let deliveries: Vec<_> = unattempted.iter().map(|one| one.delivery.uuid()).collect();
     let leases: Vec<_> = unattempted.iter().map(|one| one.leased_until).collect();
     retrying(async || {
         sqlx::query!(
-            "update delivery d set leased_until = null \
-             from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) \
-                 as s (client_id, delivery_id, leased_until) \
-             where d.client_id = s.client_id and d.delivery_id = s.delivery_id \
-                 and d.state = 'pending' and d.leased_until = s.leased_until",
+            "update delivery d set leased_until = null from ( \
+                 select d.client_id, d.delivery_id \
+                 from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) \
+                     as s (client_id, delivery_id, leased_until) \
+                 join delivery d on d.client_id = s.client_id and d.delivery_id = s.delivery_id \
+                 where d.state = 'pending' and d.leased_until = s.leased_until \
+                 for update of d skip locked) free \
+             where d.client_id = free.client_id and d.delivery_id = free.delivery_id",
             &clients,
             &deliveries,
             &leases,

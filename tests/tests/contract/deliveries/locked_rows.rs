@@ -1,12 +1,16 @@
 //! Results of attempts while somebody holds a row of one partner: those of others are written, and what
 //! follows from them is done.
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::receiver::{Reaction, Receiver};
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::orders::count;
 
@@ -76,4 +80,29 @@ async fn an_endpoint_whose_row_is_locked_leaves_others_to_be_switched_off() {
     context.clock().advance(TimeDelta::days(1));
     context.core().deliver_due().await.unwrap();
     assert_eq!(count(&context, disabled).await, 2 * of_rival, "the next failure tries again");
+}
+
+#[tokio::test]
+async fn a_delivery_that_somebody_holds_leaves_others_to_be_released() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let host = Receiver::start().await;
+    host.react(Reaction::Silence);
+    for partner in [&acme, &rival] {
+        listen(partner, &host, "/hook").await;
+        told(&context, partner, &["payment-received", "hold"]).await;
+    }
+    let (stop, stopped) = watch::channel(false);
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    host.heard_at_least(2).await;
+    let leased = "select count(*) from delivery where leased_until is not null";
+    assert_eq!(count(&context, leased).await, 4, "the second ones are claimed along");
+    let mut somebody = context.db().begin().await.unwrap();
+    let lock = "select from delivery \
+        where client_id = (select client_id from client where slug = 'acme') for update";
+    sqlx::query(lock).execute(&mut *somebody).await.unwrap();
+    stop.send_replace(true);
+    let released = async || (count(&context, leased).await == 3).then_some(());
+    until("the other partner's second one is released", SOON, released).await;
+    working.abort();
 }
