@@ -232,7 +232,7 @@ impl Drop for Connection {
 }
 
 /// The error of a statement that was given up. Whether it ran is unknown.
-fn no_answer() -> Error {
+pub(super) fn no_answer() -> Error {
     let reason = "Postgres did not answer within the statement's deadline";
     Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, reason))
 }

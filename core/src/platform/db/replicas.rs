@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{Connection as _, Error, Row as _};
+use sqlx::{Connection as _, Error, Postgres, Row as _};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::availability::Availability;
-use super::connection::Connection;
+use super::connection::{Connection, no_answer};
 use super::open::connect_with_keepalives;
 use super::pool::CONNECTION_LIFETIME;
 use super::session::Session;
@@ -171,28 +172,50 @@ impl Replicas {
 }
 
 impl Replica {
+    /// Reads the mark. A replica that has not answered within this time is left, unless others have
+    /// all of its connections.
     async fn look(&self, patience: Duration) {
-        match timeout(patience, self.mark()).await {
-            Ok(Ok(marked)) => {
+        let mut held = None;
+        let looked = timeout(patience, self.mark(&mut held)).await;
+        match looked.unwrap_or(Err(Error::PoolTimedOut)) {
+            Ok(marked) => {
                 let before = self.marked_ms.swap(marked.timestamp_millis(), Ordering::Relaxed);
                 if before == UNKNOWN {
                     tracing::info!(replica = self.at, "a replica answers");
                 }
             }
-            // All of its connections are busy: what it last said bounds what it has.
-            Ok(Err(Error::PoolTimedOut)) | Err(_) => {}
-            Ok(Err(error)) => self.leave(&error),
+            Err(Error::PoolTimedOut) => match held.take() {
+                Some(silent) => {
+                    // Closed hard: it would wait for an answer in the pool.
+                    drop(silent.detach());
+                    self.leave(&no_answer());
+                }
+                // What it last said bounds what it has.
+                None if self.is_busy() => {}
+                None => self.leave(&no_answer()),
+            },
+            Err(error) => self.leave(&error),
         }
     }
 
-    async fn mark(&self) -> Result<DateTime<Utc>, Error> {
+    /// The newest mark; `held` is the connection that it is read on.
+    async fn mark(
+        &self,
+        held: &mut Option<PoolConnection<Postgres>>,
+    ) -> Result<DateTime<Utc>, Error> {
         self.asked.get_or_try_init(|| self.ask_for_keepalives()).await?;
-        let mut connection = self.pool.acquire().await?;
+        let connection = held.insert(self.pool.acquire().await?);
         // Not prepared: a pooler may not keep it.
         let row = sqlx::raw_sql("select marked_at from replication_mark")
-            .fetch_one(&mut *connection)
+            .fetch_one(&mut **connection)
             .await?;
         row.try_get(0)
+    }
+
+    /// True if all of its connections are in use.
+    fn is_busy(&self) -> bool {
+        let most = self.pool.options().get_max_connections();
+        self.pool.num_idle() == 0 && self.pool.size() >= most
     }
 
     /// Has the connections to come ask for keepalives, unless it is a pooler that refuses them:
@@ -214,6 +237,8 @@ impl Replica {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use sqlx::postgres::PgSslMode;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};
@@ -237,18 +262,22 @@ mod tests {
         (stream, asks)
     }
 
+    /// One replica, this server, for which so long is waited.
+    fn replicas(server: &TcpListener, settings: &settings::Database) -> Replicas {
+        let options = PgConnectOptions::new_without_pgpass().host("127.0.0.1");
+        let options = options.port(server.local_addr().unwrap().port());
+        let options = options.username("edge").ssl_mode(PgSslMode::Disable);
+        let servers = vec![(options, Session::default())];
+        Replicas::new(settings, &Clock::system(), servers, Duration::from_secs(10))
+    }
+
     #[tokio::test]
     async fn connections_to_a_replica_ask_for_keepalives_unless_a_pooler_refuses_them() {
         for (refuses, expected) in [(false, &[true, true][..]), (true, &[true, false, false])] {
             let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let options = PgConnectOptions::new_without_pgpass().host("127.0.0.1");
-            let options = options.port(server.local_addr().unwrap().port());
-            let options = options.username("edge").ssl_mode(PgSslMode::Disable);
             let settings =
                 settings::Database { acquire_timeout_ms: 20_000, ..settings::Database::default() };
-            let servers = vec![(options, Session::default())];
-            let deadline = Duration::from_secs(10);
-            let replicas = Replicas::new(&settings, &Clock::system(), servers, deadline);
+            let replicas = replicas(&server, &settings);
             let beginning = async {
                 let mut begun = Vec::new();
                 while begun.len() < expected.len() {
@@ -262,6 +291,38 @@ mod tests {
             };
             let asked: Vec<_> = begun.iter().map(|(_, asks)| *asks).collect();
             assert_eq!(asked, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_replica_that_hangs_is_left_and_a_busy_one_is_not() {
+        for (begins, is_held, is_up) in
+            [(false, false, false), (true, false, false), (true, true, true)]
+        {
+            let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let settings = settings::Database {
+                acquire_timeout_ms: 2_000,
+                operator_connections_max: 1,
+                ..settings::Database::default()
+            };
+            let replicas = replicas(&server, &settings);
+            let now_ms = replicas.clock.now().timestamp_millis();
+            replicas.replicas[0].marked_ms.store(now_ms, Ordering::Relaxed);
+            // It lets connections begin, and answers nothing.
+            let serving = tokio::spawn(async move {
+                if !begins {
+                    return pending::<()>().await;
+                }
+                let mut begun = Vec::new();
+                loop {
+                    begun.push(begin(&server, false).await);
+                }
+            });
+            let held = if is_held { replicas.connection(None).await } else { None };
+            assert_eq!(held.is_some(), is_held);
+            replicas.look().await;
+            assert_eq!(replicas.lags().all(|(_, lag)| lag.is_some()), is_up, "{begins} {is_held}");
+            serving.abort();
         }
     }
 }
