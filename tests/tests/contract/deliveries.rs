@@ -246,6 +246,33 @@ async fn an_old_event_that_is_sent_again_switches_its_endpoint_off_after_three_d
 const TOLD: usize = 5;
 
 #[tokio::test]
+async fn a_delivery_whose_tenant_cannot_be_read_waits_and_is_no_failed_attempt() {
+    let context = TestContext::start().await;
+    // It has no worker that would look for changes.
+    let other = context.second_edge().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    let endpoint = json!({"url": host.url("/hook")});
+    acme.post("/api/v2/webhooks", endpoint).await.assert_status(200);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    for event in ["payment-received", "hold"] {
+        order.event(&context, event).await.assert_status(200);
+    }
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    };
+    run("alter table client_secret rename to client_secret_away").await;
+    assert_eq!(other.core().deliver_due().await.unwrap(), 2, "they are claimed together");
+    run("alter table client_secret_away rename to client_secret").await;
+    assert_eq!(other.core().deliver_due().await.unwrap(), 0, "the second one waits for the first");
+    context.clock().advance(TimeDelta::seconds(31));
+    assert_eq!(other.core().deliver_due().await.unwrap(), 2);
+    let told: Vec<_> = host.heard().iter().map(|heard| heard.json()["type"].clone()).collect();
+    assert_eq!(told, ["order.paid", "order.blocked"]);
+    assert_eq!(crate::orders::count(&context, "select sum(attempts) from delivery").await, 2);
+}
+
+#[tokio::test]
 async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -84,7 +84,7 @@ impl Core {
 struct Dispatcher {
     core: Arc<Core>,
     queues: HashMap<Lane, LaneQueue>,
-    running: JoinSet<FinishedAttempt>,
+    running: JoinSet<Option<FinishedAttempt>>,
     /// Lane and order of each task, so that a panicking one is removed from its queue too.
     owners: HashMap<Id, (Lane, Option<i64>)>,
     /// Results that are not being recorded yet.
@@ -195,7 +195,7 @@ impl Dispatcher {
     async fn step(&mut self) -> bool {
         tokio::select! {
             Some(finished) = self.running.join_next_with_id() => match finished {
-                Ok((task, attempt)) => self.finish(task, Some(attempt)),
+                Ok((task, attempt)) => self.finish(task, attempt),
                 Err(error) => {
                     // Its lease expires, and the attempt is then repeated.
                     tracing::error!(%error, "a delivery attempt panicked");
@@ -295,14 +295,18 @@ impl Dispatcher {
     }
 }
 
-/// Performs one attempt.
-async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
+/// Performs one attempt; `None` if its tenant cannot be read: the lease then expires, and none counts.
+async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> Option<FinishedAttempt> {
     let lag = core.clock.now() - claimed.due_at;
+    let tenant = tenant(core, claimed).await.inspect_err(|error| {
+        tracing::warn!(%error, delivery = %claimed.delivery, "a delivery waits for its tenant");
+    });
+    let tenant = tenant.ok()?;
     let began = core.clock.monotonic_ns();
     let name = format!("deliver {}", claimed.kind);
     let mut span = core.telemetry.resume(claimed.trace.context(), SpanKind::Client, name);
     let scope = span.as_ref().map(Span::scope).unwrap_or_default();
-    let sending = send(core, claimed, span.as_ref().map(Span::context));
+    let sending = send(core, claimed, tenant, span.as_ref().map(Span::context));
     let sent = scope.run(sending).await.unwrap_or_else(|error| {
         tracing::error!(%error, delivery = %claimed.delivery, "a callback was not sent");
         Attempt::unsent(Outcome::Failed(Failure::Unsigned))
@@ -317,7 +321,7 @@ async fn attempt(core: &Core, claimed: &ClaimedDelivery) -> FinishedAttempt {
     core.metrics.callback(outcome.name(), first);
     let result = AttemptResult::new(core, claimed, sent, took)
         .inspect_err(|error| tracing::warn!(%error, "an attempt could not be written"));
-    FinishedAttempt { outcome, took, result: result.ok() }
+    Some(FinishedAttempt { outcome, took, result: result.ok() })
 }
 
 /// Tells of an attempt in its span.
@@ -336,12 +340,13 @@ fn describe(span: &mut Span, claimed: &ClaimedDelivery, outcome: Outcome) {
 async fn send(
     core: &Core,
     claimed: &ClaimedDelivery,
+    tenant: Option<Arc<Tenant>>,
     trace: Option<&TraceContext>,
 ) -> Result<Attempt> {
     if !claimed.wanted {
         return Ok(Attempt::unsent(Outcome::Cancelled));
     }
-    let Some(tenant) = tenant(core, claimed).await? else {
+    let Some(tenant) = tenant else {
         return Ok(Attempt::unsent(Outcome::Failed(Failure::Unsigned)));
     };
     let reach = match tenant.loopback_http {
@@ -384,8 +389,10 @@ fn live_secrets(
 /// The tenant as it was when the delivery was claimed, or later: what is newer than the snapshot is
 /// loaded from the database, so that a rotated secret signs at once.
 async fn tenant(core: &Core, claimed: &ClaimedDelivery) -> Result<Option<Arc<Tenant>>> {
-    if core.snapshots.current().clients_revision() < claimed.client_revision {
-        core.refresh().await?;
+    let is_behind = || core.snapshots.current().clients_revision() < claimed.client_revision;
+    if claimed.wanted && is_behind() {
+        // Tenants are published although the market cannot be read.
+        core.refresh().await.or_else(|error| if is_behind() { Err(error) } else { Ok(()) })?;
     }
     Ok(core.snapshots.current().tenants.get(&claimed.lane.client).map(Arc::clone))
 }

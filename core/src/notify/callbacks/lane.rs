@@ -113,8 +113,8 @@ impl LaneQueue {
         Some(next)
     }
 
-    /// Finishes an attempt for this order. Returns the prefetched deliveries that an unresponsive or slow
-    /// host gets no more.
+    /// Finishes an attempt for this order, without a result if none was made. Returns the prefetched
+    /// deliveries that wait for it then, or that an unresponsive or slow host gets no more.
     #[must_use = "their leases are to be released"]
     pub(super) fn finish(
         &mut self,
@@ -135,8 +135,17 @@ impl LaneQueue {
         };
         match self.host {
             HostState::Unresponsive | HostState::Slow => self.take_prefetched(),
+            HostState::Normal | HostState::Fast if result.is_none() => self.take_next_of(order),
             HostState::Normal | HostState::Fast => VecDeque::new(),
         }
+    }
+
+    /// Takes out the prefetched deliveries of this order: they are not to overtake the one before them.
+    fn take_next_of(&mut self, order: Option<i64>) -> VecDeque<ClaimedDelivery> {
+        let is_next = |next: &ClaimedDelivery| order.is_some() && next.order == order;
+        let (next, others) = mem::take(&mut self.prefetched).into_iter().partition(is_next);
+        self.prefetched = others;
+        next
     }
 
     /// Takes out the prefetched deliveries.
@@ -294,6 +303,21 @@ mod tests {
         );
         _ = queue.finish(Some(1), Some((DELIVERED, FAST_MAX)), NOW);
         assert_eq!(queue.start(NOW).unwrap().order, Some(1));
+    }
+
+    #[test]
+    fn events_of_an_order_wait_for_one_that_was_not_attempted() {
+        let mut queue = LaneQueue::default();
+        for order in [Some(1), Some(1), Some(2), None] {
+            queue.push(ClaimedDelivery { order, ..claimed() });
+        }
+        assert_eq!(queue.start(NOW).unwrap().order, Some(1));
+        let waiting: Vec<_> =
+            queue.finish(Some(1), None, NOW).into_iter().map(|waiting| waiting.order).collect();
+        assert_eq!((waiting, queue.prefetched()), (vec![Some(1)], 2));
+        assert_eq!(queue.start(NOW).unwrap().order, Some(2));
+        assert_eq!(queue.start(NOW).unwrap().order, None);
+        assert!(queue.finish(None, None, NOW).is_empty());
     }
 
     #[test]
