@@ -35,8 +35,8 @@ const INCOMING_BYTES_PER_PARTNER_MAX: usize = INCOMING_BYTES_MAX - INCOMING_BYTE
 const BYTES_PER_UNIT: usize = 64 * 1024;
 /// Most users with an upload bucket.
 const USERS_MAX: u64 = 65_536;
-/// Idle time after which a user's bucket is evicted: it is full again by then.
-const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
+/// Shortest idle time after which a user's bucket is evicted.
+const BUCKET_IDLE_MIN: Duration = Duration::from_secs(3_600);
 
 /// Image processing with limits on concurrency, size and rate.
 #[derive(Debug)]
@@ -54,9 +54,16 @@ impl Default for ImageProcessor {
                 INCOMING_BYTES_MAX / BYTES_PER_UNIT,
                 INCOMING_BYTES_PER_PARTNER_MAX / BYTES_PER_UNIT,
             ),
-            by_user: KeyedGcra::new(USERS_MAX, BUCKET_IDLE),
+            by_user: KeyedGcra::with_idle(USERS_MAX, |(_, quota): &(UserKey, Quota)| {
+                bucket_idle(*quota)
+            }),
         }
     }
+}
+
+/// The time for which a user's unused bucket is kept: until it has its whole burst again.
+fn bucket_idle(quota: Quota) -> Duration {
+    Duration::from_nanos(quota.tolerance_ns()).max(BUCKET_IDLE_MIN)
 }
 
 impl ImageProcessor {
@@ -170,5 +177,21 @@ impl ReceivedImage {
         // Outside the concurrency limit of image jobs, because it only waits for the store.
         let stored = store.store(object, header).await?;
         Ok((info, stored))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uploads_of_an_idle_user_are_remembered_until_the_burst_is_whole() {
+        for (quota, seconds) in [("10/min", 3_600), ("10/h burst 50", 18_000)] {
+            assert_eq!(
+                bucket_idle(quota.parse().unwrap()),
+                Duration::from_secs(seconds),
+                "{quota}"
+            );
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! Rate limits: exact GCRA (the generic cell rate algorithm, ITU-T I.371), one atomic per bucket.
 
-use std::borrow::Cow;
-use std::hash::Hash;
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+mod keyed;
 
-use moka::sync::Cache;
+use std::borrow::Cow;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+
+pub use self::keyed::KeyedGcra;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Most requests per window.
@@ -257,44 +257,6 @@ fn decision(allowed: bool, quota: Quota, backlog_ns: u64, excess_ns: u64) -> Dec
         remaining: capacity_ns / quota.interval_ns(),
         reset_seconds: backlog_ns.div_ceil(NS_PER_SECOND),
         retry_after_seconds: excess_ns.div_ceil(NS_PER_SECOND),
-    }
-}
-
-impl<K, B> std::fmt::Debug for KeyedGcra<K, B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeyedGcra")
-    }
-}
-
-/// One bucket per key (an address, a user name), bounded: the least used key is evicted first. Where a
-/// quota may change while the process runs, it is part of the key: what was taken at the old one does
-/// not count.
-pub struct KeyedGcra<K, B = Gcra> {
-    buckets: Cache<K, Arc<B>>,
-}
-
-impl<K: Hash + Eq + Send + Sync + 'static, B: Send + Sync + 'static> KeyedGcra<K, B> {
-    /// At most `keys_max` buckets; one unused for `idle` is full again and evicted.
-    pub fn new(keys_max: u64, idle: Duration) -> Self {
-        Self { buckets: Cache::builder().max_capacity(keys_max).time_to_idle(idle).build() }
-    }
-
-    /// The bucket of `key`, which `make` makes when there is none. A caller that holds it must look it
-    /// up again before `idle` passes, or it may be evicted while in use.
-    pub fn bucket_or(&self, key: K, make: impl FnOnce() -> B) -> Arc<B> {
-        self.buckets.get_with(key, || Arc::new(make()))
-    }
-}
-
-impl<K: Hash + Eq + Send + Sync + 'static> KeyedGcra<K> {
-    /// Takes one request from the bucket of `key`.
-    pub fn take(&self, key: K, quota: Quota, now_ns: u64) -> Decision {
-        self.bucket(key).take(quota, now_ns)
-    }
-
-    /// The bucket of `key`, as [`KeyedGcra::bucket_or`] gives it.
-    pub fn bucket(&self, key: K) -> Arc<Gcra> {
-        self.bucket_or(key, Gcra::default)
     }
 }
 
