@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwapOption;
 use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing};
 
@@ -83,8 +84,8 @@ pub struct ActivePolicy {
     pub(crate) meters: OnceLock<PolicyMeters>,
     /// Rate limit of logged failures.
     pub(crate) log_throttle: LogThrottle,
-    /// The version that serves until this one is compiled here.
-    pub(crate) previous: Option<Arc<Self>>,
+    /// The version that serves until this one is compiled here, and is let go of then.
+    pub(crate) previous: ArcSwapOption<Self>,
 }
 
 impl ActivePolicy {
@@ -94,10 +95,14 @@ impl ActivePolicy {
     }
 
     /// This version, or the one before it while this one is not compiled on this edge yet.
-    pub(crate) fn serving(self: &Arc<Self>) -> &Arc<Self> {
-        match &self.previous {
+    pub(crate) fn serving(self: &Arc<Self>) -> Arc<Self> {
+        match self.previous.load_full() {
             Some(previous) if self.slot.is_pending() => previous,
-            _ => self,
+            Some(_) => {
+                self.previous.store(None);
+                Arc::clone(self)
+            }
+            None => Arc::clone(self),
         }
     }
 }

@@ -341,7 +341,8 @@ impl Core {
     fn pending_slots(&self) -> Vec<Arc<Slot>> {
         let snapshot = self.snapshots.current();
         let active = snapshot.tenants.values().flat_map(|tenant| tenant.policies.all());
-        let pending = active.filter(|policy| policy.previous.is_some() && policy.slot.is_pending());
+        let pending =
+            active.filter(|policy| policy.slot.is_pending() && policy.previous.load().is_some());
         pending.map(|policy| Arc::clone(&policy.slot)).collect()
     }
 }

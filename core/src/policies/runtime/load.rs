@@ -5,6 +5,7 @@ use std::future::ready;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwapOption;
 use rampart_plugins::Breaker;
 use rampart_plugins::contract::PolicyKind;
 use serde_json::Value;
@@ -138,7 +139,7 @@ fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> Active
     };
     let previous = current_policy(current, row.client_id, row.kind)
         .filter(|_| slot.is_pending() && row.rollout.is_none())
-        .map(|policy| Arc::clone(policy.serving()));
+        .map(ActivePolicy::serving);
     ActivePolicy {
         kind: row.kind,
         version: row.version,
@@ -151,7 +152,7 @@ fn activate(slot: Arc<Slot>, row: &Row, current: &CurrentPolicies<'_>) -> Active
         log_calls_dropped: AtomicU64::new(0),
         meters: OnceLock::new(),
         log_throttle: LogThrottle::default(),
-        previous,
+        previous: ArcSwapOption::new(previous),
     }
 }
 
@@ -222,5 +223,26 @@ mod tests {
         for other in [row("b", 1, false), row("a", 2, false), row("a", 1, true)] {
             assert!(current_version(&current, &other).is_none());
         }
+    }
+
+    #[test]
+    fn a_compiled_version_lets_go_of_the_one_before_it() {
+        let stored = row("b", 1, false);
+        let slot = |digest: &str| Arc::new(Slot::new(PolicyKind::Fee, digest.into()));
+        let compile = |policy: &ActivePolicy| policy.slot.set(Arc::new(Err("none".to_owned())));
+        let first = activate(slot("a"), &row("a", 1, false), &CurrentPolicies::new());
+        let first = Arc::new(first);
+        compile(&first);
+        let mut policies = TenantPolicies::default();
+        policies.set(Arc::clone(&first));
+        let second = {
+            let current = CurrentPolicies::from([(stored.client_id, &policies)]);
+            Arc::new(activate(slot("b"), &stored, &current))
+        };
+        drop(policies);
+        assert!(Arc::ptr_eq(&second.serving(), &first), "it is not compiled yet");
+        compile(&second);
+        assert!(Arc::ptr_eq(&second.serving(), &second));
+        assert_eq!(Arc::strong_count(&first), 1);
     }
 }
