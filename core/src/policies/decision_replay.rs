@@ -11,7 +11,6 @@ use super::kinds::{self, AnyRequest};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use crate::Core;
-use crate::platform::error::Error;
 use crate::tenancy::tenants::Tenant;
 
 /// A stored decision of a policy. Records of the host, such as a clamped built-in fee, do not parse.
@@ -32,7 +31,8 @@ struct Decision {
 }
 
 /// Stored and replayed decisions of a tenant's order. A signature is verified with the tenant's
-/// current keys; a payload that a master key has sealed which is gone is reported as a failure.
+/// current keys; a payload that a master key has sealed which is gone is reported as a failure, and so is
+/// a version that is gone, or another one by now.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -74,9 +74,10 @@ impl Decision {
                 "now": now,
             })
         };
+        let failure = |reason: &str| Ok(report(false, json!({"failure": reason})));
         let (Some(input), Some(now), Some(request_id)) = (&self.input, self.now, &self.request_id)
         else {
-            return Ok(report(false, json!({"failure": "the question was not kept"})));
+            return failure("the question was not kept");
         };
         let attributes = self.attributes.clone();
         let opened = kinds::read_stored(core, target.client, target.kind, input, attributes);
@@ -84,13 +85,16 @@ impl Decision {
             Ok(request) => request,
             Err(error) => {
                 tracing::warn!(%error, partner = target.slug, "a recorded question does not open");
-                return Ok(report(false, json!({"failure": "the question does not open any more"})));
+                return failure("the question does not open any more");
             }
         };
-        let loaded = LoadedVersion::find(core, target, Some(self.version)).await?;
-        if loaded.digest() != self.digest {
-            return Err(Error::invariant("find the component that decided").into());
-        }
+        let loaded = match LoadedVersion::find(core, target, Some(self.version)).await {
+            Ok(loaded) if loaded.digest() == self.digest => loaded,
+            Ok(_) => return failure("the version has another component now"),
+            Err(LifecycleError::NotFound(_)) => return failure("the version is stored no more"),
+            Err(LifecycleError::Invalid(reason)) => return failure(&reason),
+            Err(error) => return Err(error),
+        };
         let context = CallContext {
             partner: target.slug.to_owned(),
             request_id: request_id.clone(),

@@ -136,6 +136,33 @@ async fn a_payload_under_a_key_that_is_gone_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_version_that_is_gone_or_another_holds_up_no_other() {
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let order = order(&context, &acme).await;
+    for (statement, failure) in [
+        (
+            r#"update buy_order set
+                policy_decisions = jsonb_set(policy_decisions, '{0,digest}', '"00"')"#,
+            "the version has another component now",
+        ),
+        (
+            "update buy_order set policy_decisions = jsonb_set(policy_decisions, '{0,version}', '9')",
+            "the version is stored no more",
+        ),
+    ] {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+        let replayed = replay(&context, order).await;
+        let [fee, signature] = [0, 1].map(|index: usize| &replayed["decisions"][index]);
+        assert_eq!(fee["now"], json!({"failure": failure}));
+        assert_eq!((&fee["then"]["rule"], &fee["same"]), (&json!("tier-1"), &json!(false)));
+        assert_eq!((&replayed["same"], &signature["same"]), (&json!(false), &json!(true)));
+    }
+}
+
+#[tokio::test]
 async fn what_was_signed_for_a_user_is_forgotten_with_the_user() {
     let (context, acme) = with_acme().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
