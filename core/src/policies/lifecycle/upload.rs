@@ -1,18 +1,20 @@
 //! Uploads: admission of a component, or of another configuration, as a new version.
 
+use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rampart_plugins::Admitted;
 use rampart_plugins::contract::{PolicyInfo, PolicyKind};
 use serde_json::{Map, Value, json};
+use sqlx::PgExecutor;
 
 use super::audit::record_change;
 use super::error::LifecycleError;
 use super::store::{NewVersion, VersionSummary, make_active};
 use super::target::Target;
 use crate::Core;
-use crate::platform::db::PoolKind;
+use crate::platform::db::{Connection, PoolKind};
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
 use crate::policies::evaluate::context::context_at;
@@ -29,10 +31,11 @@ pub(crate) struct VersionSettings {
 
 impl VersionSettings {
     /// What is left out is as in the current version, if there is one.
-    fn completed(self, current: Option<&Active>) -> (Map<String, Value>, bool) {
-        let config = || current.and_then(|current| current.config.as_object()).cloned();
+    fn completed(&self, current: Option<&Active>) -> (Map<String, Value>, bool) {
+        let config = || current.and_then(|current| current.config.as_object());
+        let config = self.config.as_ref().or_else(config).cloned().unwrap_or_default();
         let fail_closed = current.is_some_and(|current| current.fail_closed);
-        (self.config.or_else(config).unwrap_or_default(), self.fail_closed.unwrap_or(fail_closed))
+        (config, self.fail_closed.unwrap_or(fail_closed))
     }
 }
 
@@ -44,9 +47,14 @@ pub(crate) async fn push(
     settings: VersionSettings,
 ) -> Result<VersionSummary, LifecycleError> {
     manifest::check_unsigned_allowed(core, target).await?;
-    let (config, fail_closed) = settings.completed(active(core, target).await?.as_ref());
-    let component = component.into();
-    let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
+    let upload = Upload {
+        component: component.into(),
+        settings,
+        current: active(&core.db, target).await?,
+        is_of_current: false,
+        manifest: None,
+        activate: true,
+    };
     upload.store(core, target, "policy.push").await
 }
 
@@ -57,11 +65,17 @@ pub(crate) async fn configure(
     settings: VersionSettings,
 ) -> Result<VersionSummary, LifecycleError> {
     manifest::check_unsigned_allowed(core, target).await?;
-    let current = active(core, target).await?.ok_or(LifecycleError::NotFound("active policy"))?;
+    let current = active(&core.db, target).await?;
+    let current = current.ok_or(LifecycleError::NotFound("active policy"))?;
     let component = stored_component(core, &current.digest).await?;
-    let component = component.ok_or(LifecycleError::NotFound("component"))?;
-    let (config, fail_closed) = settings.completed(Some(&current));
-    let upload = Upload { component, config, fail_closed, manifest: None, activate: true };
+    let upload = Upload {
+        component: component.ok_or(LifecycleError::NotFound("component"))?,
+        settings,
+        current: Some(current),
+        is_of_current: true,
+        manifest: None,
+        activate: true,
+    };
     upload.store(core, target, "policy.configure").await
 }
 
@@ -85,7 +99,7 @@ pub(crate) async fn stage(
     request: StageRequest,
 ) -> Result<VersionSummary, LifecycleError> {
     let StageRequest { component, settings, signed, activate } = request;
-    let current = active(core, target).await?;
+    let current = active(&core.db, target).await?;
     let manifest = match signed {
         Some(signed) => Some(signed.verify(core, target).await?),
         None => {
@@ -97,6 +111,7 @@ pub(crate) async fn stage(
         Some(manifest) => Some(manifest.digest.as_str()),
         None => current.as_ref().map(|current| current.digest.as_str()),
     };
+    let is_of_current = component.is_none() && manifest.is_none();
     let component = match (component, digest) {
         (Some(component), _) => Some(component),
         (None, Some(digest)) => stored_component(core, digest).await?,
@@ -105,11 +120,13 @@ pub(crate) async fn stage(
     let component = component.ok_or_else(|| {
         LifecycleError::Invalid("component: there is none, and none is stored that is meant".into())
     })?;
-    let (config, fail_closed) = match &manifest {
-        Some(manifest) => (manifest.config.clone(), manifest.fail_closed),
-        None => settings.completed(current.as_ref()),
+    let settings = match &manifest {
+        Some(Manifest { config, fail_closed, .. }) => {
+            VersionSettings { config: Some(config.clone()), fail_closed: Some(*fail_closed) }
+        }
+        None => settings,
     };
-    let upload = Upload { component, config, fail_closed, manifest, activate };
+    let upload = Upload { component, settings, current, is_of_current, manifest, activate };
     let action = if activate { "policy.push" } else { "policy.stage" };
     upload.store(core, target, action).await
 }
@@ -121,7 +138,7 @@ struct Active {
     fail_closed: bool,
 }
 
-async fn active(core: &Core, target: Target<'_>) -> Result<Option<Active>> {
+async fn active(executor: impl PgExecutor<'_>, target: Target<'_>) -> Result<Option<Active>> {
     let active = sqlx::query_as!(
         Active,
         "select digest, config, fail_closed from policy_version \
@@ -129,7 +146,7 @@ async fn active(core: &Core, target: Target<'_>) -> Result<Option<Active>> {
         target.client.uuid(),
         target.kind.as_str(),
     )
-    .fetch_optional(&core.db)
+    .fetch_optional(executor)
     .await?;
     Ok(active)
 }
@@ -145,8 +162,11 @@ async fn stored_component(core: &Core, digest: &str) -> Result<Option<Vec<u8>>> 
 /// A requested version, not examined yet.
 struct Upload {
     component: Vec<u8>,
-    config: Map<String, Value>,
-    fail_closed: bool,
+    settings: VersionSettings,
+    /// The version that was active when the upload began.
+    current: Option<Active>,
+    /// True if the component is that version's.
+    is_of_current: bool,
     /// The manifest, if signed; its signature is verified.
     manifest: Option<Manifest>,
     activate: bool,
@@ -155,18 +175,19 @@ struct Upload {
 impl Upload {
     /// Examines the component with its configuration, and stores what passes.
     async fn store(
-        self,
+        mut self,
         core: &Core,
         target: Target<'_>,
         action: &'static str,
     ) -> Result<VersionSummary, LifecycleError> {
-        if self.fail_closed && target.kind == PolicyKind::MethodOrder {
+        let (config, fail_closed) = self.settings.completed(self.current.as_ref());
+        if fail_closed && target.kind == PolicyKind::MethodOrder {
             let reason =
                 "failClosed: a method-order policy always falls back to the built-in order";
             return Err(LifecycleError::Invalid(reason.to_owned()));
         }
-        let (admitted, component) =
-            admit(core, target, self.component, self.config.clone()).await?;
+        let component = mem::take(&mut self.component);
+        let (admitted, component) = admit(core, target, component, config.clone()).await?;
         if self.manifest.as_ref().is_some_and(|manifest| manifest.digest != admitted.digest) {
             return Err(LifecycleError::Invalid(
                 "manifest: its digest is not the component's".to_owned(),
@@ -184,6 +205,7 @@ impl Upload {
         .await?;
         // The row lock of the revision serializes concurrent pushes from here on.
         revision::client_changed(&mut tx, target.client).await?;
+        self.check_current(&mut tx, target, &admitted.digest).await?;
         match &self.manifest {
             // Its key may have been removed during the examination.
             Some(Manifest { fingerprint, .. }) => {
@@ -193,9 +215,9 @@ impl Upload {
         }
         let version = NewVersion {
             info: configuration::info_as_json(&admitted.info),
-            config: self.config.into(),
+            config: config.into(),
             digest: &admitted.digest,
-            fail_closed: self.fail_closed,
+            fail_closed,
             manifest: self.manifest.as_ref(),
             size_bytes: component.len(),
             fuel: admitted.fuel,
@@ -210,7 +232,7 @@ impl Upload {
         let detail = json!({
             "version": stored.version,
             "digest": stored.digest,
-            "failClosed": self.fail_closed,
+            "failClosed": fail_closed,
             "fuel": admitted.fuel,
             "signedBy": self.manifest.as_ref().map(|manifest| manifest.signer.as_str()),
         });
@@ -222,6 +244,26 @@ impl Upload {
         PoolKind::Workers.run(Box::pin(core.serve_committed())).await;
         drop(slot);
         Ok(stored)
+    }
+
+    /// Checks that the active version still gives the upload what it gave at the beginning: the settings
+    /// that are left out, and the component of this digest where that is its own.
+    async fn check_current(
+        &self,
+        conn: &mut Connection,
+        target: Target<'_>,
+        digest: &str,
+    ) -> Result<(), LifecycleError> {
+        let current = active(conn, target).await?;
+        let is_other = |current: &Active| current.digest != digest;
+        let completed = self.settings.completed(current.as_ref());
+        if self.is_of_current && current.as_ref().is_none_or(is_other)
+            || completed != self.settings.completed(self.current.as_ref())
+        {
+            let reason = "another version was activated meanwhile: see its settings, and try again";
+            return Err(LifecycleError::Conflict(reason));
+        }
+        Ok(())
     }
 }
 

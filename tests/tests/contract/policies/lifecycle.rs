@@ -5,6 +5,7 @@ use rampart_tests::cluster::commit_once_awaited;
 use rampart_tests::document::{OPERATORS, operation};
 use rampart_tests::guests::component;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::{
     FEE, METHOD_ORDER, SIGNATURE, actions, context, dry_run, ed25519, history, push, set_key, stage,
@@ -226,6 +227,38 @@ async fn the_second_person_sees_which_component_is_pushed_with_which_settings() 
     let staged = stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201).json();
     assert_eq!(shown["sha256"], staged["digest"]);
     assert_eq!((&shown["size"], &shown["query"]), (&json!(size), &json!("failClosed=true")));
+}
+
+/// Makes this the active one of all versions.
+async fn activate_alone(conn: &mut PgConnection, version: i64) {
+    let none = "update policy_version set active = false where active";
+    sqlx::query(none).execute(&mut *conn).await.unwrap();
+    let one = "update policy_version set active = true where version = $1";
+    sqlx::query(one).bind(version).execute(conn).await.unwrap();
+}
+
+#[tokio::test]
+async fn settings_are_not_completed_from_a_version_that_is_replaced_meanwhile() {
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    let members = json!({"config": {"mode": "panic@FR"}, "failClosed": true});
+    stage(&context, FEE, "hostile", members).await.assert_status(201);
+    let complete = r#"{"config": {}, "failClosed": false}"#;
+    for (method, path, body, status) in [
+        (Method::PUT, FEE.to_owned(), component("tiered-fee"), 409),
+        (Method::PUT, format!("{FEE}/config"), complete.into(), 409),
+        (Method::POST, format!("{FEE}/versions"), complete.into(), 409),
+        (Method::PUT, format!("{FEE}?config={{}}&failClosed=false"), component("tiered-fee"), 200),
+    ] {
+        let mut somebody = context.db().begin().await.unwrap();
+        let row = "update client set revision = revision where slug = 'acme'";
+        sqlx::query(row).execute(&mut *somebody).await.unwrap();
+        activate_alone(&mut somebody, 2).await;
+        let commit = commit_once_awaited(context.db(), somebody);
+        let (answer, ()) = futures::join!(context.admin_bytes(method, &path, body), commit);
+        answer.assert_status(status);
+        activate_alone(&mut context.db().acquire().await.unwrap(), 1).await;
+    }
 }
 
 #[tokio::test]
