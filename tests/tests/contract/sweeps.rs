@@ -98,6 +98,36 @@ async fn an_order_that_somebody_holds_is_cancelled_later() {
     assert_eq!(passed_over(&context, "order expiry"), 0);
 }
 
+#[tokio::test]
+async fn an_order_that_somebody_holds_ends_no_sweep() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    OrderFixture::order(&context, &acme, None, None).await;
+    run(
+        &context,
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at) \
+         select client_id, n, gen_random_uuid(), status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at \
+         from buy_order, generate_series(1, 120) n"
+            .to_owned(),
+    )
+    .await;
+    context.clock().advance(TimeDelta::hours(2));
+    let mut somebody = context.db().begin().await.unwrap();
+    query("select from buy_order where order_id = 1 for update")
+        .execute(&mut *somebody)
+        .await
+        .unwrap();
+    assert_eq!(expire_due(context.core()).await.unwrap(), 120, "those behind the first batch, too");
+}
+
 /// So many sales whose coins can no longer come, numbered from 1, the longest overdue first.
 async fn overdue_sales(context: &TestContext, sales: i64) {
     context.partner("acme").await;

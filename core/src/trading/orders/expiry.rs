@@ -73,22 +73,27 @@ async fn expire<E: Event>(core: &Core, client: ClientId, number: i64, end: E) ->
 async fn due(core: &Core, last: Due) -> Result<Vec<Due>> {
     let rows = sqlx::query!(
         r#"
-        select due.ends_at as "ends_at!", o.client_id, o.order_id
+        select ends_at as "ends_at!", client_id as "client_id!", order_id as "order_id!"
         from (
-            (select client_id, order_id, expires_at as ends_at from buy_order
+            -- each locks what it finds, so that a batch is full although some of it are held
+            select * from (
+                select expires_at as ends_at, client_id, order_id from buy_order
                 where status = 'pending' and expires_at < rampart_now() and expires_at >= $1
                     and (expires_at, client_id, order_id) > ($1, $2, $3)
-                order by expires_at, client_id, order_id limit $4)
+                order by expires_at, client_id, order_id limit $4 for update skip locked
+            ) told
             union all
-            (select client_id, order_id, created_at + $5::bigint * interval '1 second' from buy_order
+            select * from (
+                select created_at + $5::bigint * interval '1 second' as ends_at, client_id, order_id
+                from buy_order
                 where status = 'pending' and expires_at is null
                     and created_at < rampart_now() - $5::bigint * interval '1 second'
                     and (created_at + $5::bigint * interval '1 second', client_id, order_id)
                         > ($1, $2, $3)
-                order by created_at, client_id, order_id limit $4)
-        ) due join buy_order o using (client_id, order_id)
-        order by due.ends_at, o.client_id, o.order_id limit $4
-        for update of o skip locked
+                order by created_at, client_id, order_id limit $4 for update skip locked
+            ) untold
+        ) due
+        order by ends_at, client_id, order_id limit $4
         "#,
         last.0,
         last.1,
