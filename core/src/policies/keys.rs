@@ -123,7 +123,7 @@ pub(super) async fn check_named(
         r#"
         select named as "named!" from unnest($2::text[]) named
         where not exists (select from verification_key k where k.client_id = $1
-            and k.name = named and (k.not_after is null or k.not_after > now()))
+            and k.name = named and (k.not_after is null or k.not_after > rampart_now()))
         limit 1
         "#,
         target.client.uuid(),

@@ -141,7 +141,7 @@ impl Performance {
             from (
                 select client_id, user_id, payment_method, country, status, created_at, updated_at
                 from buy_order
-                where client_id = $1 and created_at > now() - interval '30 days'
+                where client_id = $1 and created_at > rampart_now() - interval '30 days'
                 order by created_at desc, order_id desc limit $2
             ) as o left join end_user u on u.client_id = o.client_id and u.user_id = o.user_id
             where o.status = any ($4)

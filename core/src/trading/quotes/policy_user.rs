@@ -46,12 +46,12 @@ impl PolicyUser {
                 select fiat_currency as currency, sum(fiat_amount) as amount from (
                     select fiat_currency, fiat_amount from buy_order
                     where client_id = $1 and user_id = $2
-                        and created_at > now() - interval '30 days'
+                        and created_at > rampart_now() - interval '30 days'
                         and status in ('in progress', 'completed')
                     union all
                     select fiat_currency, fiat_amount from sell_order
                     where client_id = $1 and user_id = $2
-                        and created_at > now() - interval '30 days'
+                        and created_at > rampart_now() - interval '30 days'
                         and status in ('in progress', 'completed')
                 ) as trade group by fiat_currency
             ) as t on true

@@ -1,6 +1,7 @@
 //! The input of policies, by policies that name their rule after what they were told: as the shadow
 //! of an active one, whose differences operators read.
 
+use chrono::TimeDelta;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
@@ -79,6 +80,31 @@ async fn a_fee_policy_is_told_of_the_user_its_volume_and_the_promotion() {
     for member in ["promoCode", "channel"] {
         let refused = acme.post("/api/v1/buy/quote", asked(json!({member: "a b"}))).await;
         refused.assert_status(400).assert_codes(&["ER048"]);
+    }
+}
+
+#[tokio::test]
+async fn a_trade_counts_towards_the_volume_for_thirty_days_of_the_database() {
+    let (context, acme) = with_acme().await;
+    shadow(&context, FEE, "tiered-fee", "told-fee").await;
+    let ada = acme.user("ada").await;
+    let uuid = ada.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/users/{uuid}");
+    let change = json!({"level": "silver"});
+    context.admin(Method::PATCH, &path, change).await.assert_status(200);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    sqlx::query("update buy_order set user_id = (select user_id from end_user)")
+        .execute(context.db())
+        .await
+        .unwrap();
+    order.event(&context, "payment-received").await.assert_status(200);
+    let asked = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
+        "fiatAmount": 100});
+    for (days, volume) in [(0, "100"), (29, "100"), (2, "0")] {
+        context.clock().advance(TimeDelta::days(days));
+        start(&context, FEE).await;
+        ada.post("/api/v1/buy/quote", &asked).await.assert_status(200);
+        assert_eq!(told(&context, FEE).await.0, format!("quote-silver-nl-{volume}-none"));
     }
 }
 
