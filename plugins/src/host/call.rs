@@ -12,9 +12,7 @@ use crate::host::crypto as host_crypto;
 use crate::host::deadline::ProcessorDeadline;
 use crate::host::keys::KeyRing;
 use crate::host::limits::PolicyLimits;
-use crate::host::report::{
-    CallReport, Failure, FailureKind, LogLine, is_of_machine, one_line,
-};
+use crate::host::report::{CallReport, Failure, FailureKind, LogLine, is_of_machine, one_line};
 use crate::host::runtime::Runtime;
 
 /// Component handles a call may hold. The contract has no resources, so any use is a mistake.

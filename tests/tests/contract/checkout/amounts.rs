@@ -16,12 +16,8 @@ async fn an_amount_is_read_in_the_language_that_it_was_typed_in() {
     let shown = page(&acme, link(&made)).await;
     let language = hidden(shown.assert_status(200), "language");
     // A thousand in English; a single euro in Dutch, which the account speaks.
-    let typed = [
-        ("action", "account"),
-        ("amount", "1,000"),
-        ("language", &*language),
-        ("wallet", ADDRESS),
-    ];
+    let typed =
+        [("action", "account"), ("amount", "1,000"), ("language", &*language), ("wallet", ADDRESS)];
     let resumed = sign_in_link(link(&made), &post(&acme, link(&made), &typed).await);
     let log_in = [("action", "log-in"), ("email", &*ada.email), ("password", &*ada.password)];
     let known = post(&acme, &resumed, &log_in).await;
