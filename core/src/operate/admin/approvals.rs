@@ -261,14 +261,16 @@ fn digest_of_call(input: &Input, path: &str) -> [u8; 32] {
     bytes
 }
 
-/// The members of a call's body, however they were spelled, without the signature, which states its
-/// time and is good for one call and 15 minutes: the call that comes again once it is granted has
+/// The members of a call's body, however it spells and orders them, without the signature, which states
+/// its time and is good for one call and 15 minutes: the call that comes again once it is granted has
 /// another one, verified by itself. The bytes of a body that is no object.
 fn unsigned(input: &Input) -> Cow<'_, [u8]> {
     let Some(members) = input.document.as_object() else { return Cow::Borrowed(&input.body) };
     let mut members = members.clone();
     members.remove("signed");
-    Cow::Owned(Value::Object(members).to_string().into_bytes())
+    let mut document = Value::Object(members);
+    document.sort_all_objects();
+    Cow::Owned(document.to_string().into_bytes())
 }
 
 fn call<E: Endpoint>(path: &str) -> String {

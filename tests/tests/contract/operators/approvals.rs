@@ -70,11 +70,12 @@ async fn an_approval_is_for_the_members_of_a_call_however_they_are_spelled() {
     let spelled = async |body: &'static str| {
         context.admin_as(Some(&ada.token), Method::PUT, PRICE, Bytes::from(body)).await
     };
-    let held = spelled("{\n  \"pr\\u0069ce\" : 41234.56\n}").await.assert_status(202).json();
+    let held = spelled("{\n  \"pr\\u0069ce\" : 41234.56, \"maxAgeSeconds\": 3600\n}").await;
+    let held = held.assert_status(202).json();
     let approval = held["approval"].as_str().unwrap();
     assert_eq!(decide(&bob, approval, "grant").await, 204);
-    spelled(r#"{"price":41234.57}"#).await.assert_status(202);
-    spelled(r#"{"price":41234.56}"#).await.assert_status(200);
+    spelled(r#"{"maxAgeSeconds":3600,"price":41234.57}"#).await.assert_status(202);
+    spelled(r#"{"maxAgeSeconds":3600,"price":41234.56}"#).await.assert_status(200);
     assert_eq!(price(&context).await, "41234.56");
 }
 
