@@ -158,7 +158,7 @@ impl UpstreamExchange {
     /// # Errors
     /// When the answer is too large or takes too long.
     pub(super) fn answer(&self, answer: &mut ResponseHeader, now_ns: u64) -> Result<()> {
-        self.is_in_time(now_ns)?;
+        self.check_time(now_ns)?;
         if content_length(&answer.headers).is_some_and(|length| length > ANSWER_BYTES_MAX) {
             return Err(too_large());
         }
@@ -188,10 +188,10 @@ impl UpstreamExchange {
         if self.seen > ANSWER_BYTES_MAX {
             return Err(too_large());
         }
-        self.is_in_time(now_ns)
+        self.check_time(now_ns)
     }
 
-    fn is_in_time(&self, now_ns: u64) -> Result<()> {
+    fn check_time(&self, now_ns: u64) -> Result<()> {
         if Duration::from_nanos(now_ns.saturating_sub(self.began_ns)) > ANSWER_MAX {
             return Err(
                 Error::explain(ErrorType::ReadTimedout, "the answer takes too long").into_up()
