@@ -28,7 +28,7 @@ use rampart_types::ClientId;
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u64 = 20;
-/// Components of rollouts that are loaded ahead of their runs.
+/// Most components of rollouts that are loaded ahead of their runs.
 const LOADS_MAX: usize = 4;
 
 enum Job {

@@ -43,8 +43,8 @@ use crate::gateway::Gateway;
 const STREAMS_MAX: u32 = 100;
 /// Streams that may still run although the client gave up on some of them.
 const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
-/// Streams of a connection that clients share, reset before they are accepted, as the calls are that
-/// one of them takes back at once. The 20 of the h2 crate are for one client.
+/// Most streams of a connection that clients share which wait to be accepted although they are reset:
+/// one client may take back as many calls at once. The h2 crate's own 20 suit one client's connection.
 const SHARED_RESETS_MAX: usize = 10 * STREAMS_MAX as usize;
 /// Receive window of a stream and of a connection, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -107,7 +107,7 @@ async fn accept_all(
     let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
     // Once the client is told to leave, each time that it has had LEAVE_MAX again.
     let (mut leaving, mut staying, mut is_over) = (interval(LEAVE_MAX), true, false);
-    // From when on no stream runs any more, and what is left of answers waits for the client alone.
+    // The tick since which no stream runs: what is left of answers waits for the client alone.
     let mut answered = None;
     loop {
         let leave = tokio::select! {

@@ -134,7 +134,8 @@ impl Shutdown {
                         && self.hand_over(heir, copies).await
                     {
                         tracing::info!("the new process accepts; finishing what is in flight");
-                        // One that came meanwhile waited for this: nobody has asked again.
+                        // One that came meanwhile is the first: left for later it would count as
+                        // the second, which ends what is in flight.
                         return signals.caught(&ENDS).unwrap_or(UPGRADE);
                     }
                 }
@@ -228,7 +229,7 @@ impl Signals {
         installed.into_iter().collect::<io::Result<_>>().map(Self)
     }
 
-    /// The one of `kinds` that is there already.
+    /// The one of `kinds` that has come already; `None` if there is none.
     fn caught(&mut self, kinds: &[SignalKind]) -> Option<SignalKind> {
         self.next(kinds).now_or_never()
     }
