@@ -173,12 +173,15 @@ impl Folder {
     pub(crate) fn keep(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
         let (inbox, taken) = (self.path("inbox"), self.path("taken"));
         let kept = name_of(name, contents);
-        rename(&inbox.join(name), &taken.join(&kept))?;
-        let found = fs::read(taken.join(&kept))?;
+        // In the inbox, where the next process reads it, until it is known to be the one that was read.
+        let held = inbox.join(&kept);
+        rename(&inbox.join(name), &held)?;
+        let found = fs::read(&held)?;
         if found == contents {
+            rename(&held, &taken.join(&kept))?;
             return Ok(true);
         }
-        rename(&taken.join(&kept), &inbox.join(name_of(name, &found)))?;
+        rename(&held, &inbox.join(name_of(name, &found)))?;
         write(&taken, &kept, contents)?;
         Ok(false)
     }
