@@ -44,9 +44,7 @@ impl Connector {
                 );
                 Ok(())
             }
-            Err(TakeError::Api(error @ (ApiError::Passing(_) | ApiError::Unknown(_)))) => {
-                Err(error.into())
-            }
+            Err(TakeError::Api(error)) => Err(error.into()),
             Err(TakeError::Edge(error)) => Err(error),
             Ok(()) => Ok(()),
         };
