@@ -1,6 +1,6 @@
 //! Personal data at rest, sealed with each user's own data key, which is wrapped by the tenant's key and
-//! the master key. Deleting the data key makes them unreadable: in a copy that has it, once the master
-//! key of then is gone.
+//! the master key. Deleting the data key makes them unreadable; in a copy of the database that has it,
+//! once the master key that sealed it is destroyed.
 
 use std::collections::BTreeMap;
 

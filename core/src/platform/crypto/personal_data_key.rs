@@ -1,6 +1,7 @@
 //! A user's data key, which seals all personal data of that user. It is stored wrapped by its
-//! tenant's key and the master key; deleting it makes the data unreadable in every copy that has no
-//! key of its own or whose master key is gone (crypto-shredding).
+//! tenant's key and the master key; deleting it makes the data unreadable (crypto-shredding), also in a
+//! copy of the database: at once in one without the keys of users, else once the master key that sealed
+//! them is destroyed.
 
 use rampart_types::UserKey;
 
