@@ -76,14 +76,14 @@ async fn due(core: &Core, last: Due) -> Result<Vec<Due>> {
         select ends_at as "ends_at!", client_id as "client_id!", order_id as "order_id!"
         from (
             -- each locks what it finds, so that a batch is full although some of it are held
-            select * from (
+            select ends_at, client_id, order_id from (
                 select expires_at as ends_at, client_id, order_id from buy_order
                 where status = 'pending' and expires_at < rampart_now() and expires_at >= $1
                     and (expires_at, client_id, order_id) > ($1, $2, $3)
                 order by expires_at, client_id, order_id limit $4 for update skip locked
             ) told
             union all
-            select * from (
+            select ends_at, client_id, order_id from (
                 select created_at + $5::bigint * interval '1 second' as ends_at, client_id, order_id
                 from buy_order
                 where status = 'pending' and expires_at is null
