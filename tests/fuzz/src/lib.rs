@@ -128,17 +128,20 @@ mod tests {
 
     use super::*;
 
+    /// The corpus of the self-test.
+    const SEED: &[u8] = b"seed";
+
     #[test]
     fn a_broken_rule_is_found_and_its_input_kept() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/self-test");
+        // Every run has mutations that make the seed longer.
         let found = catch_unwind(|| {
-            fuzz("self-test", |input| assert!(!input.windows(2).any(|two| two == b"\r\n")));
+            fuzz("self-test", |input| assert!(input.len() <= SEED.len()));
         });
-        let kept: Vec<_> =
-            corpus(&folder).into_iter().filter(|(_, input)| input != b"seed").collect();
+        let kept: Vec<_> = corpus(&folder).into_iter().filter(|(_, input)| input != SEED).collect();
         for (path, input) in &kept {
             fs::remove_file(path).unwrap();
-            assert!(input.windows(2).any(|two| two == b"\r\n"), "{input:?}");
+            assert!(input.len() > SEED.len(), "{input:?}");
         }
         assert!(found.is_err() && kept.len() == 1, "{} kept", kept.len());
     }
