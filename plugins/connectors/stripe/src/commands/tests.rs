@@ -79,7 +79,7 @@ fn outcome(heard: &Heard) -> String {
 
 /// The outcome of a refund at its `attempt`, where the provider answers one call with this status.
 async fn refund(attempt: u32, call: &'static str, status: u16) -> Option<String> {
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(1);
     let connector = connector(move |heard| {
         let is = |line: &str| heard.line.starts_with(line);
         if is(call) {
@@ -126,7 +126,7 @@ async fn a_refund_that_was_perhaps_made_has_no_result() {
 
 #[tokio::test]
 async fn a_payment_that_was_being_charged_is_cancelled_by_the_next_attempt() {
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(1);
     // Keys of refused calls, under which the provider remembers its refusal.
     let refused = Mutex::new(Vec::<Option<String>>::new());
     let connector = connector(move |heard| {
