@@ -36,7 +36,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::http::request::{BODY_BYTES_MAX, FORM_BYTES_MAX};
-use rampart_core::platform::rate_limit::{KeyedGcra, Quota};
+use rampart_core::platform::rate_limit::KeyedGcra;
 use rampart_core::platform::shared_rates::SharedGcra;
 
 pub(crate) use self::access_log::AccessLog;
@@ -101,7 +101,7 @@ impl Gateway {
     ) -> Self {
         // Half of the memory is for large uploads.
         let memory = edge.body_memory_bytes / 2;
-        let idle = address_idle(core.settings.ratelimit.address);
+        let idle = core.settings.ratelimit.address.bucket_idle(ADDRESS_IDLE_MIN);
         let listener = ListenerKind::Public(Box::new(PublicListener {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, idle),
@@ -158,11 +158,6 @@ impl Gateway {
     pub(crate) fn is_public(&self) -> bool {
         matches!(self.listener, ListenerKind::Public(_))
     }
-}
-
-/// The time for which an idle address is remembered: until it has its whole burst again.
-fn address_idle(quota: Quota) -> Duration {
-    Duration::from_nanos(quota.tolerance_ns()).max(ADDRESS_IDLE_MIN)
 }
 
 fn upstream(context: &mut Context) -> Result<&mut UpstreamExchange> {
@@ -304,13 +299,15 @@ impl ProxyHttp for Gateway {
 
 #[cfg(test)]
 mod tests {
+    use rampart_core::platform::rate_limit::Quota;
+
     use super::*;
 
     #[test]
     fn an_idle_address_is_remembered_until_its_burst_is_whole() {
         let quotas = [("50/s burst 100", 600), ("1000/h", 3_600), ("1/min burst 90", 5_400)];
         for (quota, seconds) in quotas {
-            let idle = address_idle(quota.parse().unwrap());
+            let idle = quota.parse::<Quota>().unwrap().bucket_idle(ADDRESS_IDLE_MIN);
             assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
         }
     }

@@ -55,15 +55,10 @@ impl Default for ImageProcessor {
                 INCOMING_BYTES_PER_PARTNER_MAX / BYTES_PER_UNIT,
             ),
             by_user: KeyedGcra::with_idle(USERS_MAX, |(_, quota): &(UserKey, Quota)| {
-                bucket_idle(*quota)
+                quota.bucket_idle(BUCKET_IDLE_MIN)
             }),
         }
     }
-}
-
-/// The time for which a user's unused bucket is kept: until it has its whole burst again.
-fn bucket_idle(quota: Quota) -> Duration {
-    Duration::from_nanos(quota.tolerance_ns()).max(BUCKET_IDLE_MIN)
 }
 
 impl ImageProcessor {
@@ -188,7 +183,7 @@ mod tests {
     fn uploads_of_an_idle_user_are_remembered_until_the_burst_is_whole() {
         for (quota, seconds) in [("10/min", 3_600), ("10/h burst 50", 18_000)] {
             assert_eq!(
-                bucket_idle(quota.parse().unwrap()),
+                quota.parse::<Quota>().unwrap().bucket_idle(BUCKET_IDLE_MIN),
                 Duration::from_secs(seconds),
                 "{quota}"
             );

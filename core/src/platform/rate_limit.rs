@@ -5,6 +5,7 @@ mod keyed;
 use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
@@ -54,8 +55,14 @@ impl Quota {
         self.interval_ns().saturating_mul(n.into()).min(self.tolerance_ns())
     }
 
+    /// The time for which an unused bucket is kept: until a full burst has come back, `shortest` at
+    /// least.
+    pub fn bucket_idle(self, shortest: Duration) -> Duration {
+        Duration::from_nanos(self.tolerance_ns()).max(shortest)
+    }
+
     /// The time in nanoseconds that a full burst takes to come back.
-    pub fn tolerance_ns(self) -> u64 {
+    pub(crate) fn tolerance_ns(self) -> u64 {
         self.interval_ns().saturating_mul(self.burst.into()).min(TOLERANCE_NS_MAX)
     }
 }

@@ -35,6 +35,24 @@ fn statements(context: &TestContext) -> u64 {
     count.map_or(0, |count| count.parse().unwrap())
 }
 
+/// Adds so many orders in a state that are otherwise like the one that there is, numbered from 1.
+async fn copy_order(context: &TestContext, status: &str, count: u32) {
+    let statement = format!(
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at) \
+         select client_id, n, gen_random_uuid(), '{status}', pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at \
+         from buy_order, generate_series(1, {count}) n"
+    );
+    run(context, statement).await;
+}
+
 /// Three orders, one after the other.
 async fn orders(context: &TestContext) -> [OrderFixture; 3] {
     let acme = context.partner("acme").await;
@@ -103,22 +121,7 @@ async fn an_order_that_somebody_holds_ends_no_sweep() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     OrderFixture::order(&context, &acme, None, None).await;
-    run(
-        &context,
-        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
-             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
-             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
-             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
-             updated_at) \
-         select client_id, n, gen_random_uuid(), status, pair, payment_method, \
-             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
-             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
-             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
-             updated_at \
-         from buy_order, generate_series(1, 120) n"
-            .to_owned(),
-    )
-    .await;
+    copy_order(&context, "pending", 120).await;
     context.clock().advance(TimeDelta::hours(2));
     let mut somebody = context.db().begin().await.unwrap();
     query("select from buy_order where order_id = 1 for update")
@@ -345,22 +348,7 @@ async fn orders_that_are_never_commanded_delay_no_other_partners_payout() {
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
     OrderFixture::order(&context, &acme, None, None).await;
     // More than one run looks at, and nothing is owed for them by the books.
-    run(
-        &context,
-        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
-             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
-             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
-             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
-             updated_at) \
-         select client_id, n, gen_random_uuid(), 'in progress', pair, payment_method, \
-             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
-             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
-             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
-             updated_at \
-         from buy_order, generate_series(1, 2100) n"
-            .to_owned(),
-    )
-    .await;
+    copy_order(&context, "in progress", 2_100).await;
     context.clock().advance(TimeDelta::seconds(1));
     let order = OrderFixture::order(&context, &rival, None, None).await;
     order.event(&context, "payment-received").await.assert_status(200);

@@ -41,13 +41,8 @@ pub struct LoginFailures(KeyedGcra<IpAddr>);
 impl LoginFailures {
     /// None yet, at this rate.
     pub(crate) fn new(quota: Quota) -> Self {
-        Self(KeyedGcra::new(ADDRESSES_MAX, address_idle(quota)))
+        Self(KeyedGcra::new(ADDRESSES_MAX, quota.bucket_idle(ADDRESS_IDLE_MIN)))
     }
-}
-
-/// The time for which an idle address is remembered: until it has its whole burst again.
-fn address_idle(quota: Quota) -> Duration {
-    Duration::from_nanos(quota.tolerance_ns()).max(ADDRESS_IDLE_MIN)
 }
 
 /// Generates an operator's token.
@@ -232,7 +227,7 @@ mod tests {
     #[test]
     fn failures_of_an_idle_address_are_remembered_until_its_burst_is_whole() {
         for (quota, seconds) in [("10/min", 3_600), ("1/h burst 10", 36_000)] {
-            let idle = address_idle(quota.parse().unwrap());
+            let idle = quota.parse::<Quota>().unwrap().bucket_idle(ADDRESS_IDLE_MIN);
             assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
         }
     }

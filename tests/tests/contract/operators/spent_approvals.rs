@@ -3,11 +3,20 @@
 use rampart_tests::cluster::{
     changes, lose_first_change, until_a_lock_is_awaited, until_locks_are_awaited,
 };
+use sqlx::{Postgres, Transaction};
 
 use super::approvals::{decide, held};
 use super::*;
 
 const PRICE: &str = "/admin/v1/prices/BTC-EUR";
+
+/// A transaction that holds the pair's row, for which the call waits.
+async fn hold_pair(context: &TestContext) -> Transaction<'_, Postgres> {
+    let mut somebody = context.db().begin().await.unwrap();
+    let pair = "select from currency_pair where pair = 'BTC-EUR' for update";
+    sqlx::query(pair).execute(&mut *somebody).await.unwrap();
+    somebody
+}
 
 #[tokio::test]
 async fn a_call_that_fails_leaves_its_approval() {
@@ -34,9 +43,7 @@ async fn of_two_calls_that_find_one_approval_one_is_carried_out() {
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
-    let mut somebody = context.db().begin().await.unwrap();
-    let pair = "select from currency_pair where pair = 'BTC-EUR' for update";
-    sqlx::query(pair).execute(&mut *somebody).await.unwrap();
+    let somebody = hold_pair(&context).await;
     let free = async {
         until_locks_are_awaited(context.db(), 2).await;
         somebody.rollback().await.unwrap();
@@ -57,9 +64,7 @@ async fn a_grant_that_is_taken_back_before_the_call_commits_counts_no_more() {
     let new = json!({"price": 41234.56});
     let approval = held(&ada, Method::PUT, PRICE, new.clone()).await;
     assert_eq!(decide(&bob, &approval, "grant").await, 204);
-    let mut somebody = context.db().begin().await.unwrap();
-    let pair = "select from currency_pair where pair = 'BTC-EUR' for update";
-    sqlx::query(pair).execute(&mut *somebody).await.unwrap();
+    let somebody = hold_pair(&context).await;
     let refuse = async {
         until_a_lock_is_awaited(context.db()).await;
         assert_eq!(decide(&bob, &approval, "refuse").await, 204);
