@@ -23,6 +23,7 @@ async fn a_report_is_refused_for_its_form_alone() {
         ("amount", json!(1_000_000_000_000_001_i64)),
         ("currency", Value::Null),
         ("providerReference", json!("")),
+        ("occurredAt", json!("-9999-01-01T00:00:00Z")),
     ] {
         let mut event = paid(&order, 100);
         event[member] = value;

@@ -26,7 +26,7 @@ pub(super) const EARLIER_MAX: usize = 8;
 pub(super) const MEMBERS: &[Member] = &[
     required("id", Kind::Sized(1, NAME_CHARS_MAX), "The connector's own id of the event."),
     required("kind", Kind::OneOf(&EventKind::NAMES), "Kind."),
-    required("occurredAt", Kind::Format("date-time"), "Time at the provider."),
+    required("occurredAt", Kind::Format("date-time"), "Time at the provider, since 1970."),
     optional("partner", Kind::Any, "The partner's slug; what is none names no partner."),
     optional("orderId", Kind::Any, "The order's number; what is none names no order."),
     optional("commandId", Kind::Any, "The uuid of the command that it follows from."),
@@ -116,11 +116,12 @@ impl Report {
         }
         let kind = document["kind"].as_str().and_then(EventKind::from_name);
         let kind = kind.ok_or_else(|| format!("kind: one of {}", EventKind::NAMES.join(", ")))?;
-        let occurred_at = document["occurredAt"].as_str().and_then(|text| text.parse().ok());
+        let occurred_at = document["occurredAt"].as_str().and_then(time);
         let report = Self {
             id: name(document, "id")?.ok_or("id: 1 to 255 characters")?,
             kind,
-            occurred_at: occurred_at.ok_or("occurredAt: a time such as 2026-03-01T12:00:00Z")?,
+            occurred_at: occurred_at
+                .ok_or("occurredAt: a time since 1970, such as 2026-03-01T12:00:00Z")?,
             partner: document["partner"].as_str().map(str::to_owned),
             order: order(&document["orderId"]),
             command: document["commandId"].as_str().and_then(|text| text.parse().ok()),
@@ -171,6 +172,11 @@ impl Report {
         let member = if self.kind == EventKind::DepositReceived { "asset" } else { "currency" };
         self.currency.as_ref().map(|_| ()).ok_or_else(|| format!("{member}: 1 to 255 characters"))
     }
+}
+
+/// A time since 1970: those of long before cannot be stored, or are none to who reads the books.
+fn time(text: &str) -> Option<DateTime<Utc>> {
+    text.parse::<DateTime<Utc>>().ok().filter(|at| *at >= DateTime::UNIX_EPOCH)
 }
 
 /// A text of 1 to 255 characters without control characters; `None` if it is absent or null.
@@ -249,6 +255,8 @@ mod tests {
             ("id", json!("a\u{0}b")),
             ("kind", json!("payment.guessed")),
             ("occurredAt", json!("yesterday")),
+            ("occurredAt", json!("1969-12-31T23:59:59Z")),
+            ("occurredAt", json!("-9999-01-01T00:00:00Z")),
             ("amount", json!(0)),
             ("amount", json!(-5)),
             ("amount", json!(AMOUNT_MAX + 1)),
