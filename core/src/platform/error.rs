@@ -358,6 +358,9 @@ impl From<sqlx::Error> for Error {
         if sqlstate::is_unstorable_text(&error) {
             return Self::with_detail(Code::RequestMalformed, "a text holds the character U+0000");
         }
+        if sqlstate::is_unstorable_time(&error) {
+            return Self::with_detail(Code::RequestMalformed, "a time is out of range");
+        }
         // One that was given up to end a deadlock has changed nothing either.
         let unavailable = sqlstate::is_unavailable(&error) || error.is_retryable();
         let by_sender = sqlstate::is_share_used_up(&error);

@@ -223,6 +223,23 @@ async fn a_text_that_cannot_be_stored_is_the_operators_error() {
 }
 
 #[tokio::test]
+async fn a_time_that_cannot_be_stored_is_the_operators_error() {
+    let context = TestContext::start().await;
+    let at = "-9999-01-01T00:00:00Z";
+    let price = json!({"price": 1, "quotesValidFrom": at});
+    for (method, path, body) in [
+        (Method::GET, format!("ledger/balances?at={at}"), json!({})),
+        (Method::GET, format!("ledger/entries?from={at}"), json!({})),
+        (Method::GET, format!("audit?from={at}"), json!({})),
+        (Method::PUT, "prices/BTC-EUR".to_owned(), price),
+    ] {
+        let refused = context.admin(method, &format!("/admin/v1/{path}"), body).await;
+        let refused = refused.assert_status(422).json();
+        assert!(refused["error"].as_str().unwrap().contains("out of range"), "{path}: {refused}");
+    }
+}
+
+#[tokio::test]
 async fn lists_are_bounded_as_asked() {
     let context = TestContext::start().await;
     for list in ["orders", "deliveries", "audit"] {

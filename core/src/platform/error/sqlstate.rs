@@ -56,6 +56,12 @@ pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == "22021" || code == "22P05")
 }
 
+/// True if a time is one that Postgres does not have (22008 datetime field overflow), such as one of
+/// before 4713 BC.
+pub(crate) fn is_unstorable_time(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "22008")
+}
+
 /// True if the server only reads: it was the leader when the connection was made, and is no more.
 pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == READ_ONLY)
