@@ -20,11 +20,12 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::payments::store::MANUAL;
+use crate::money::payments::store::{MANUAL, currency_of};
 use crate::money::reconciliation::{DIFFERENCES_MAX, Difference, Reconciled, reconcile};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
+use rampart_types::{Caip19, CurrencyCode};
 
 /// Roles that read reconciliations.
 const READERS: &[Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
@@ -33,6 +34,8 @@ const STATEMENTS: &[&str] =
     &["application/xml", "text/xml", "text/csv", "application/octet-stream"];
 /// Longest name of a connector, in bytes.
 const CONNECTOR_BYTES_MAX: usize = 63;
+/// Characters of the code of a currency that is no asset.
+const MONEY_CODE_CHARS: usize = 3;
 
 /// `POST /admin/v1/reconciliations`
 pub struct Reconcile;
@@ -86,6 +89,7 @@ impl Endpoint for Reconcile {
         let Statement { connector, lines, body } = statement;
         let (id, actor) = (core.clock.uuid()?, operator.actor());
         check_exists(core, &connector).await?;
+        let lines = spelled(core, lines)?;
         let order_max = order_max(core, &operator);
         let result = Box::pin(reconcile(core, &connector, order_max, lines, actor)).await?;
         let digest = digest::digest(&digest::SHA256, &body);
@@ -134,6 +138,27 @@ async fn check_exists(core: &Core, connector: &str) -> Result<()> {
         return Ok(());
     }
     Err(Denial::not_found("connector").into())
+}
+
+/// Spells currencies and assets as the books do.
+///
+/// # Errors
+/// 422 for a line whose amount is of neither.
+fn spelled(core: &Core, lines: Vec<Line>) -> Result<Vec<Line>, Denial> {
+    let spell = |line: Line| {
+        let (currency, is_coins) = currency_of(core, &line.currency);
+        let is_code = currency.parse::<CurrencyCode>().is_ok();
+        let is_named = match is_coins {
+            true => is_code || currency.parse::<Caip19>().is_ok(),
+            false => is_code && currency.len() == MONEY_CODE_CHARS,
+        };
+        if is_named {
+            return Ok(Line { currency, ..line });
+        }
+        let reason = format!("the statement: '{currency}' is no currency and no asset");
+        Err(Denial::unprocessable(reason))
+    };
+    lines.into_iter().map(spell).collect()
 }
 
 /// A statement to be reconciled.

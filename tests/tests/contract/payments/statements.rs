@@ -140,6 +140,8 @@ async fn what_is_no_statement_is_refused() {
         "<Ntry><Amt Ccy=\"EUR\">1</Amt><Sts>PDNG</Sts><NtryDtls>{}</NtryDtls></Ntry>",
         "<TxDtls/>".repeat(10_001)
     )]);
+    let [of_nothing, of_euros] = ["<Amt>", "<Amt Ccy=\"euro\">"]
+        .map(|amount| camt(&[credit("bank-1", "").replace("<Amt Ccy=\"EUR\">", amount)]));
     for body in [
         "<!DOCTYPE a [<!ENTITY b \"c\">]><Document/>",
         "<Document></Document>",
@@ -147,10 +149,13 @@ async fn what_is_no_statement_is_refused() {
         "date,amount,currency\n+262142-12-31,-1,EUR\n",
         "{}",
         &pending,
+        &of_nothing,
+        &of_euros,
     ] {
         let body = Bytes::from(body.to_owned());
         context.admin_bytes(Method::POST, PATH, body).await.assert_status(422);
     }
+    assert_eq!(list(&context, "").await, [Value::Null; 0]);
 }
 
 #[tokio::test]
