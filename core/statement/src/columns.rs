@@ -5,9 +5,12 @@ use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
 use super::{
-    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, beginning, bounded, day, plain,
-    stored_reference,
+    LINES_MAX, Line, NOT_PROVIDED, TEXT_CHARS_MAX, Unreadable, amount, beginning, bounded, day,
+    plain, stored_reference,
 };
+
+/// Shortest code of a currency, in characters.
+const CURRENCY_CHARS_MIN: usize = 2;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,10 +45,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
 fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable> {
     let wrong = |what: &str| Unreadable(format!("line {number}: {what}"));
     let row = row.map_err(|_| wrong("not a row with date, amount and currency"))?;
-    // The currency's own rules follow where the line is booked.
-    let is_code = row.currency.len() == 3 && row.currency.bytes().all(|b| b.is_ascii_uppercase());
-    if !is_code {
-        return Err(wrong("currency: three capitals"));
+    if !has_form_of_currency(&row.currency) {
+        return Err(wrong("currency: neither a code such as EUR nor a CAIP-19 id"));
     }
     let name = plain(&row.provider_reference);
     let is_name = name != NOT_PROVIDED;
@@ -66,6 +67,14 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     })
 }
 
+/// True for the form of a currency's or an asset's code, or of an asset's CAIP-19 id. Which ones
+/// there are is looked at where the line is booked.
+fn has_form_of_currency(text: &str) -> bool {
+    let is_code = text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let is_id = text.contains('/') && text.bytes().all(|b| b.is_ascii_graphic());
+    (CURRENCY_CHARS_MIN..=TEXT_CHARS_MAX).contains(&text.len()) && (is_code || is_id)
+}
+
 #[cfg(test)]
 mod tests {
     use rust_decimal::Decimal;
@@ -84,6 +93,14 @@ mod tests {
         assert_eq!(lines[0].reference, "order 1234567890123456, thanks");
         assert_eq!((lines[1].amount, &*lines[1].provider_reference), (Decimal::new(-125, 1), "b2"));
         assert_eq!(read("date;amount;currency\n2026-03-01;1;EUR\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn assets_are_named_by_code_or_by_caip19_id() {
+        for name in ["EUR", "USDC", "eip155:1/slip44:60"] {
+            let lines = read(&format!("date,amount,currency\n2026-03-01,1,{name}\n")).unwrap();
+            assert_eq!(lines[0].currency, name);
+        }
     }
 
     #[test]
@@ -122,6 +139,8 @@ mod tests {
             ("date,amount,currency\n+262142-12-31,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n1999-12-31,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n2026-03-01,1,euro\n", "line 2: currency"),
+            ("date,amount,currency\n2026-03-01,1,\n", "line 2: currency"),
+            ("date,amount,currency\n2026-03-01,1,a / b\n", "line 2: currency"),
         ] {
             let Err(Unreadable(why)) = read(text) else { panic!("{text} was read") };
             assert!(why.starts_with(line), "{why}");

@@ -42,7 +42,7 @@ pub struct Line {
     pub date: Option<NaiveDate>,
     /// In whole units of the currency; negative for what left the account.
     pub amount: Decimal,
-    /// Its code, such as `EUR`.
+    /// Its code, such as `EUR`, or an asset's code or CAIP-19 id.
     pub currency: String,
     /// The payer's words.
     pub reference: String,

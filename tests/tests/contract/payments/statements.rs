@@ -332,6 +332,23 @@ async fn coins_by_the_books_alone_are_told_where_the_statement_has_their_asset()
     assert_eq!(told, [(&books, &deposit.0, &deposit.1), (&books, &payout.0, &payout.1)]);
 }
 
+#[tokio::test]
+async fn coins_are_named_by_their_code_or_by_their_caip19_id() {
+    let context = TestContext::start().await;
+    let reconcile = async |asset: &str| {
+        let head = "date,amount,currency,providerReference";
+        reconcile(&context, &format!("{head}\n2026-03-01,25,{asset},0xin\n")).await
+    };
+    assert_eq!(reconcile("USDC").await["recorded"], 1);
+    let id = "eip155:1/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
+    assert_eq!(reconcile(id).await["matched"], 1);
+    let booked = &list(&context, "").await[0];
+    let names = [&booked["kind"], &booked["currency"]];
+    assert_eq!(names, [&json!("deposit-received"), &json!("USDC")]);
+    let unknown = "date,amount,currency\n2026-03-01,25,EURO\n";
+    context.admin_bytes(Method::POST, PATH, unknown.into()).await.assert_status(422);
+}
+
 /// Longest time for the refusal of a hostile statement, on the fastest of three tries: less than
 /// ten thousand attributes take that are compared each with every other.
 const REFUSAL_MAX: Duration = Duration::from_millis(400);
