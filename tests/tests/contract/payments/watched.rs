@@ -59,7 +59,13 @@ async fn what_waits_is_measured_with_its_age() {
     context.core().measure_money().await.unwrap();
     assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 0.0);
     assert!(shown(&context, r#"connector_silence_seconds{connector="chain"}"#) < 300.0);
-    assert_eq!(shown(&context, r#"treasury_balance{asset="BTC",source="chain"}"#), 1.5);
+    let held = r#"treasury_balance{asset="BTC",source="chain"}"#;
+    assert_eq!(shown(&context, held), 1.5);
+    let nothing = json!({"id": "h-2", "kind": "health", "occurredAt": "2026-03-01T12:01:00Z",
+        "asset": "BTC", "amount": 0});
+    chain.event(nothing).await.assert_status(200);
+    context.core().measure_money().await.unwrap();
+    assert_eq!(shown(&context, held), 0.0);
 }
 
 #[tokio::test]

@@ -49,7 +49,8 @@ pub(super) const MEMBERS: &[Member] = &[
     optional(
         "amount",
         Kind::Decimal,
-        "Above zero, at most 1e15 whole units; of `health` what the connector holds of `asset`.",
+        "Above zero, at most 1e15 whole units; of `health` what the connector holds of `asset`, \
+         or zero.",
     ),
     optional("currency", Kind::Text, "Of money, such as `EUR`."),
     optional(
@@ -128,7 +129,7 @@ impl Report {
             provider_reference: name(document, "providerReference")?,
             original_reference: name(document, "originalReference")?,
             earlier_references: earlier_references(document),
-            amount: amount(&document["amount"])?,
+            amount: amount(&document["amount"], kind)?,
             currency: name(document, "currency")?.or(name(document, "asset")?),
             asset: name(document, "asset")?,
             address: document["address"].as_str().map(str::to_owned),
@@ -216,12 +217,15 @@ fn order(value: &Value) -> Option<OrderId> {
     number.and_then(OrderId::new)
 }
 
-fn amount(value: &Value) -> Result<Option<Decimal>, String> {
+/// The amount that has moved, or that is held, which may be nothing.
+fn amount(value: &Value, kind: EventKind) -> Result<Option<Decimal>, String> {
     if value.is_null() {
         return Ok(None);
     }
+    let is_held = kind == EventKind::Health;
+    let is_possible = |amount: &Decimal| *amount > Decimal::ZERO || is_held && amount.is_zero();
     let amount = decimal::from_number(value)
-        .filter(|amount| *amount > Decimal::ZERO && *amount <= Decimal::from(AMOUNT_MAX));
+        .filter(|amount| is_possible(amount) && *amount <= Decimal::from(AMOUNT_MAX));
     let wrong = || format!("amount: a number above zero, at most {AMOUNT_MAX}");
     amount.map(Some).ok_or_else(wrong)
 }
@@ -291,6 +295,15 @@ mod tests {
             document[member] = value.clone();
             assert_eq!(Report::read(&document).unwrap().raw, document, "{member} {value}");
         }
+    }
+
+    #[test]
+    fn a_connector_may_hold_nothing() {
+        let mut document = received();
+        (document["kind"], document["amount"]) = (json!("health"), json!(0));
+        assert_eq!(Report::read(&document).unwrap().amount, Some(Decimal::ZERO));
+        document["amount"] = json!(-1);
+        assert!(Report::read(&document).is_err());
     }
 
     #[test]
