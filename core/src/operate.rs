@@ -4,6 +4,7 @@
 pub mod acme;
 pub mod admin;
 mod console;
+mod cross_site;
 mod going_live;
 mod idle_routes;
 mod key_rotation;

@@ -44,7 +44,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use self::form::Typed;
-use self::layout::{Page, render};
+use self::layout::{NAME, Page, render};
 use self::list::List;
 use self::sign_in::{led_to, redirect};
 use self::target::{Target, page};
@@ -55,6 +55,7 @@ use crate::http::request::{BODY_BYTES_MAX, Head};
 use crate::operate::admin::browser::check_origin;
 use crate::operate::admin::login::alarm;
 use crate::operate::admin::login::session::Session;
+use crate::operate::cross_site;
 use crate::platform::error::Result;
 
 const ROOT: &str = "/console";
@@ -66,7 +67,9 @@ pub(super) fn has(path: &str) -> bool {
 
 /// Answers a request of a page.
 pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Result<Reply> {
-    check_origin(head)?;
+    if let Err(refusal) = check_origin(head) {
+        return cross_site::lead_on(NAME, head).ok_or(refusal);
+    }
     let is_post = head.method == Method::POST;
     if is_post && head.path == "/console/sign-in" {
         let is_small = body.len() <= BODY_BYTES_MAX;

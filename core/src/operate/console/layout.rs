@@ -10,7 +10,8 @@ use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
-const NAME: &str = "Rampart console";
+/// Name of the console, in titles and headers.
+pub(super) const NAME: &str = "Rampart console";
 
 /// A page, before its frame.
 #[derive(Debug)]

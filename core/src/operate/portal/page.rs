@@ -19,6 +19,7 @@ use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::operate::cross_site;
 use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
@@ -111,6 +112,9 @@ impl<P: StaffPage> Endpoint for Page<P> {
             None => None,
         };
         let Some(session) = session else {
+            if let Some(page) = cross_site::lead_on(PORTAL, &request.head) {
+                return Ok(page);
+            }
             let is_lost = P::METHOD != Method::GET && P::PATH != SIGN_OUT;
             if is_lost {
                 return sign_in::ended(core, request.form.has_file());

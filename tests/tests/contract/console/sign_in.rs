@@ -159,6 +159,41 @@ async fn people_of_one_name_do_not_hide_each_others_sessions() {
     assert_eq!(counts, [20, 1], "an owner sees those of both by this name");
 }
 
+#[tokio::test]
+async fn a_link_of_another_site_leads_on_from_a_page_of_our_own() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let link = [
+        ("accept", "text/html,application/xhtml+xml,*/*;q=0.8"),
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+    ];
+    let path = "/console/orders?status=pending&limit=5";
+    let page = ada.send(Method::GET, path, &link, Bytes::new()).await.assert(200, "Go on");
+    assert!(page.header("content-type").starts_with("text/html"));
+    assert_eq!(page.header("refresh"), format!("0; url={path}"));
+    assert_eq!(page.header("cross-origin-opener-policy"), "same-origin");
+    assert!(!page.text.contains("Sign out"), "{}", page.text);
+    // The page that leads on is of this origin.
+    ada.send(Method::GET, path, &[("sec-fetch-site", "same-origin")], Bytes::new())
+        .await
+        .assert(200, "Sign out");
+    for other in [("sec-fetch-dest", "iframe"), ("sec-fetch-mode", "cors"), ("accept", "*/*")] {
+        let headers: Vec<_> = link.iter().copied().chain([other]).collect();
+        let refused = ada.send(Method::GET, path, &headers, Bytes::new()).await;
+        assert_eq!(refused.status, 403, "{other:?}");
+    }
+    for (method, path) in [
+        (Method::POST, "/console/orders/1/hold"),
+        (Method::POST, "/console/sign-in"),
+        (Method::GET, "/admin/v1/orders"),
+    ] {
+        let refused = ada.send(method, path, &link, Bytes::new()).await;
+        assert_eq!(refused.status, 403, "{path}");
+    }
+}
+
 /// The token of the changes that a session makes.
 async fn csrf_token(browser: &Browser<'_>) -> String {
     let session = browser.get("/console/session").await.assert(200, "csrfToken");
