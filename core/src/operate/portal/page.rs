@@ -31,7 +31,7 @@ pub(super) const SIGN_IN: &str = "/portal/sign-in";
 /// The action that ends a session.
 pub(super) const SIGN_OUT: &str = "/portal/sign-out";
 /// Name of the portal, in titles and headers.
-const PORTAL: &str = "Partner portal";
+pub(super) const PORTAL: &str = "Partner portal";
 
 const EVERYBODY: &[StaffRole] = &[StaffRole::Owner, StaffRole::Developer, StaffRole::Support];
 /// Roles that have keys, webhooks and the sandbox.
@@ -117,7 +117,7 @@ impl<P: StaffPage> Endpoint for Page<P> {
             }
             let is_lost = P::METHOD != Method::GET && P::PATH != SIGN_OUT;
             if is_lost {
-                return sign_in::ended(core, request.form.has_file());
+                return sign_in::ended(core, &request.head, request.form.has_file());
             }
             return Ok(Reply::see_other(SIGN_IN));
         };

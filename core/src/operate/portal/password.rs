@@ -31,16 +31,16 @@ impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = PATH;
     type Caller = Anyone;
-    type Request = String;
+    type Request = (Head, String);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
-        Ok(input.param("token").to_owned())
+    fn read(input: &Input, _: &Anyone) -> Result<(Head, String)> {
+        Ok((input.head.clone(), input.param("token").to_owned()))
     }
 
-    async fn call(core: &Core, _: Anyone, token: String) -> Result<Reply> {
+    async fn call(core: &Core, _: Anyone, (head, token): (Head, String)) -> Result<Reply> {
         match invitation::usable(core, &token).await? {
-            Some(_) => form(core, StatusCode::OK, None),
+            Some(_) => form(core, &head, StatusCode::OK, None),
             None => Ok(dead()),
         }
     }
@@ -71,12 +71,12 @@ impl Endpoint for Submit {
             return Ok(dead());
         }
         if !is_own_form(core, &head, &sent) {
-            return form(core, StatusCode::FORBIDDEN, Some(FORM_EXPIRED));
+            return form(core, &head, StatusCode::FORBIDDEN, Some(FORM_EXPIRED));
         }
         let password = sent.get("password");
         if !PASSWORD_CHARS.contains(&password.chars().count()) {
             let reason = "A password has 12 to 128 characters.";
-            return form(core, StatusCode::BAD_REQUEST, Some(reason));
+            return form(core, &head, StatusCode::BAD_REQUEST, Some(reason));
         }
         match invitation::set_password(core, &token, Secret::new(password)).await? {
             Some((client, _)) => Ok(set(Client::for_page(core, client, &head.request_id).as_ref())),
@@ -85,7 +85,7 @@ impl Endpoint for Submit {
     }
 }
 
-fn form(core: &Core, status: StatusCode, reason: Option<&str>) -> Result<Reply> {
+fn form(core: &Core, head: &Head, status: StatusCode, reason: Option<&str>) -> Result<Reply> {
     let error = reason.filter(|_| status == StatusCode::BAD_REQUEST);
     let password = Field {
         kind: "password",
@@ -94,7 +94,7 @@ fn form(core: &Core, status: StatusCode, reason: Option<&str>) -> Result<Reply> 
         autocomplete: "new-password",
         ..Field::text("password", "New password")
     };
-    bound_page(core, status, "Choose a password", |token| {
+    bound_page(core, head, status, "Choose a password", |token| {
         html! {
             (refused("password", reason, error.is_some()))
             form method="post" {
@@ -143,17 +143,17 @@ impl Endpoint for ShowForgot {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = FORGOT;
     type Caller = Anyone;
-    type Request = bool;
+    type Request = Head;
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<bool> {
-        Ok(input.head.query.as_deref() == Some(SENT))
+    fn read(input: &Input, _: &Anyone) -> Result<Head> {
+        Ok(input.head.clone())
     }
 
-    async fn call(core: &Core, _: Anyone, is_sent: bool) -> Result<Reply> {
-        match is_sent {
-            true => Ok(forgot_sent()),
-            false => forgot_form(core, StatusCode::OK, &Typed::default(), None),
+    async fn call(core: &Core, _: Anyone, head: Head) -> Result<Reply> {
+        match head.query.as_deref() {
+            Some(SENT) => Ok(forgot_sent()),
+            _ => forgot_form(core, &head, StatusCode::OK, &Typed::default(), None),
         }
     }
 }
@@ -176,11 +176,11 @@ impl Endpoint for SubmitForgot {
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
         let typed = Typed { partner: sent.get("partner").trim(), email: sent.get("email").trim() };
         if !is_own_form(core, &head, &sent) {
-            return forgot_form(core, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
+            return forgot_form(core, &head, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
         }
         let Ok(email) = typed.email.parse::<EmailAddress>() else {
             let reason = "Enter your e-mail address.";
-            return forgot_form(core, StatusCode::BAD_REQUEST, &typed, Some(reason));
+            return forgot_form(core, &head, StatusCode::BAD_REQUEST, &typed, Some(reason));
         };
         match mail_link(core, &head, &sent, email).await {
             Ok(()) => {}
@@ -189,7 +189,7 @@ impl Endpoint for SubmitForgot {
                     StatusCode::TOO_MANY_REQUESTS,
                     "Too many links were asked for. Try again in an hour.",
                 );
-                let mut reply = forgot_form(core, status, &typed, Some(reason))?;
+                let mut reply = forgot_form(core, &head, status, &typed, Some(reason))?;
                 refusal.set_headers(&mut reply);
                 return Ok(reply);
             }
@@ -213,7 +213,7 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
     core.attempts.count_staff(core, head.peer)?;
     let partner = sent.get("partner").trim();
     let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
-    // Each page has a token of its own.
+    // Each form has a token of its own.
     let key = hex::encode(sha256(&format!("{} {}", sent.get(FORM_TOKEN), email.as_str())));
     let form = FormUse { client: client.id(), route: FORGOT, key };
     let mut tx = core.db.begin().await?;
@@ -229,6 +229,7 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
 
 fn forgot_form(
     core: &Core,
+    head: &Head,
     status: StatusCode,
     typed: &Typed<'_>,
     reason: Option<&str>,
@@ -247,7 +248,7 @@ fn forgot_form(
         autocomplete: "username",
         ..Field::text("email", "E-mail address")
     };
-    bound_page(core, status, "Forgotten your password?", |token| {
+    bound_page(core, head, status, "Forgotten your password?", |token| {
         html! {
             p { "We mail you a link to set a new one." }
             (refused("email", reason, error.is_some()))

@@ -8,7 +8,7 @@ use maud::html;
 use url::form_urlencoded;
 
 use super::page::{
-    FORM_TOKEN, SIGN_IN, SIGN_OUT, StaffPage, Visit, open_page, session_cookie, set_cookie,
+    FORM_TOKEN, PORTAL, SIGN_IN, SIGN_OUT, StaffPage, Visit, open_page, session_cookie, set_cookie,
     visitor_cookie,
 };
 use crate::Core;
@@ -18,7 +18,8 @@ use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
-use crate::partners::staff::session::{SESSION_SECONDS, form_token};
+use crate::operate::cross_site;
+use crate::partners::staff::session::{SESSION_SECONDS, visitor_form_token};
 use crate::partners::staff::sign_in::{self, SignIn};
 use crate::platform::crypto::{Secret, constant_time_eq};
 use crate::platform::error::{Code, Error, Result};
@@ -30,6 +31,8 @@ pub(super) const FORM_EXPIRED: &str = "This form was open for too long. Please s
 const VISITOR_SECONDS: i32 = 3_600;
 /// Random bytes of that cookie.
 const VISITOR_BYTES: usize = 32;
+/// Random bytes of a form's token, which tell it from others.
+const NONCE_BYTES: usize = 16;
 
 /// Shows the form.
 pub struct Show;
@@ -38,19 +41,19 @@ impl Endpoint for Show {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = SIGN_IN;
     type Caller = Anyone;
-    type Request = String;
+    type Request = (Head, String);
     type Response = Reply;
 
-    fn read(input: &Input, _: &Anyone) -> Result<String> {
+    fn read(input: &Input, _: &Anyone) -> Result<(Head, String)> {
         let query = input.head.query.as_deref().unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         let partner = pairs.find(|(name, _)| name == "partner").map(|(_, value)| value);
-        Ok(partner.unwrap_or_default().into_owned())
+        Ok((input.head.clone(), partner.unwrap_or_default().into_owned()))
     }
 
-    async fn call(core: &Core, _: Anyone, partner: String) -> Result<Reply> {
+    async fn call(core: &Core, _: Anyone, (head, partner): (Head, String)) -> Result<Reply> {
         let typed = Typed { partner: &partner, ..Typed::default() };
-        form(core, StatusCode::OK, &typed, None)
+        form(core, &head, StatusCode::OK, &typed, None)
     }
 }
 
@@ -72,27 +75,27 @@ impl Endpoint for Submit {
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
         let typed = Typed::of(&sent);
         if !is_own_form(core, &head, &sent) {
-            return form(core, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
+            return form(core, &head, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
         }
         match begin(core, &head, &sent).await {
             Ok(SignIn::Done(cookie)) => {
                 let mut reply = Reply::see_other("/portal");
                 set_cookie(core, &mut reply, session_cookie(core), &cookie, SESSION_SECONDS)?;
-                set_cookie(core, &mut reply, visitor_cookie(core), "", 0)?;
                 Ok(reply)
             }
             Ok(SignIn::CodeNeeded) => {
                 let reason =
                     "Enter the code that your authenticator app shows, and the password again.";
-                form(core, StatusCode::UNAUTHORIZED, &typed, Some(reason))
+                form(core, &head, StatusCode::UNAUTHORIZED, &typed, Some(reason))
             }
             Ok(SignIn::Wrong) => {
                 let reason = "Partner, address, password or code is wrong.";
-                form(core, StatusCode::UNAUTHORIZED, &typed, Some(reason))
+                form(core, &head, StatusCode::UNAUTHORIZED, &typed, Some(reason))
             }
             Err(Error::Refused(refusal)) if refusal.has(Code::RateLimited) => {
                 let reason = "Too many attempts. Wait a minute.";
-                let mut reply = form(core, StatusCode::TOO_MANY_REQUESTS, &typed, Some(reason))?;
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                let mut reply = form(core, &head, status, &typed, Some(reason))?;
                 refusal.set_headers(&mut reply);
                 Ok(reply)
             }
@@ -124,23 +127,38 @@ pub(super) fn client_of(core: &Core, slug: &str, request_id: &str) -> Option<Cli
 /// True if the form was sent by a page that this browser got from here.
 pub(super) fn is_own_form(core: &Core, head: &Head, sent: &Form) -> bool {
     let cookie = head.cookie(visitor_cookie(core)).filter(|cookie| !cookie.is_empty());
+    let token = sent.get(FORM_TOKEN);
+    let nonce = token.split('.').next().unwrap_or_default();
     cookie.is_some_and(|cookie| {
-        constant_time_eq(form_token(cookie).as_bytes(), sent.get(FORM_TOKEN).as_bytes())
+        let own = visitor_form_token(cookie, nonce);
+        constant_time_eq(own.as_bytes(), token.as_bytes())
     })
 }
 
-/// Renders a page whose form is bound to the browser by a cookie. The token goes into the form.
+/// Renders a page whose form is bound to the browser by a cookie. The form gets a token of its own.
 ///
 /// # Errors
 /// Without entropy.
 pub(super) fn bound_page(
     core: &Core,
+    head: &Head,
     status: StatusCode,
     title: &str,
     body: impl FnOnce(&str) -> maud::Markup,
 ) -> Result<Reply> {
-    let cookie = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<VISITOR_BYTES>()?);
-    let mut reply = open_page(status, title, &body(&form_token(&cookie)));
+    if let Some(page) = cross_site::lead_on(PORTAL, head) {
+        return Ok(page);
+    }
+    // A browser that has the cookie keeps it, so that the forms of two open pages both work.
+    let known = head.cookie(visitor_cookie(core)).filter(|cookie| {
+        URL_SAFE_NO_PAD.decode(cookie).is_ok_and(|secret| secret.len() == VISITOR_BYTES)
+    });
+    let cookie = match known {
+        Some(known) => known.to_owned(),
+        None => URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<VISITOR_BYTES>()?),
+    };
+    let nonce = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<NONCE_BYTES>()?);
+    let mut reply = open_page(status, title, &body(&visitor_form_token(&cookie, &nonce)));
     set_cookie(core, &mut reply, visitor_cookie(core), &cookie, VISITOR_SECONDS)?;
     Ok(reply)
 }
@@ -149,7 +167,7 @@ pub(super) fn bound_page(
 ///
 /// # Errors
 /// Without entropy.
-pub(super) fn ended(core: &Core, has_file: bool) -> Result<Reply> {
+pub(super) fn ended(core: &Core, head: &Head, has_file: bool) -> Result<Reply> {
     let reason = match has_file {
         false => "Your session has ended: nothing was done. Sign in, go back and send it again.",
         true => {
@@ -157,7 +175,7 @@ pub(super) fn ended(core: &Core, has_file: bool) -> Result<Reply> {
              page again and choose the file once more."
         }
     };
-    form(core, StatusCode::UNAUTHORIZED, &Typed::default(), Some(reason))
+    form(core, head, StatusCode::UNAUTHORIZED, &Typed::default(), Some(reason))
 }
 
 /// The fields of a form as they are shown again.
@@ -173,7 +191,13 @@ impl<'a> Typed<'a> {
     }
 }
 
-fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>) -> Result<Reply> {
+fn form(
+    core: &Core,
+    head: &Head,
+    status: StatusCode,
+    typed: &Typed<'_>,
+    reason: Option<&str>,
+) -> Result<Reply> {
     let partner = Field {
         value: typed.partner,
         hint: Some("The slug in your invitation, such as acme."),
@@ -197,7 +221,7 @@ fn form(core: &Core, status: StatusCode, typed: &Typed<'_>, reason: Option<&str>
         required: false,
         ..Field::one_time_code("code", "Code")
     };
-    bound_page(core, status, "Sign in", |token| {
+    bound_page(core, head, status, "Sign in", |token| {
         html! {
             @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
             form method="post" action=(SIGN_IN) {

@@ -132,7 +132,7 @@ impl Session {
 
     /// The token of its forms.
     pub(crate) fn form_token(&self) -> String {
-        form_token(self.cookie.expose())
+        sign(self.cookie.expose(), "staff form")
     }
 
     /// True if a form of this session's own sent this token.
@@ -152,10 +152,15 @@ impl Session {
     }
 }
 
-/// The token of the forms that a browser with this cookie gets.
-pub(crate) fn form_token(cookie: &str) -> String {
+/// The token of one form, by its nonce, that a browser with this cookie gets without a session.
+pub(crate) fn visitor_form_token(cookie: &str, nonce: &str) -> String {
+    format!("{nonce}.{}", sign(cookie, &format!("visitor form/{nonce}")))
+}
+
+/// The MAC of a text under a cookie's secret.
+fn sign(cookie: &str, text: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes());
-    URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"staff form"))
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()))
 }
 
 impl Core {

@@ -46,8 +46,35 @@ async fn a_link_of_another_site_leads_on_from_a_page_of_our_own() {
     let path = "/portal/orders?status=pending";
     let page = opens(path, "document").await;
     assert_eq!(page.assert_status(200).header("refresh"), Some(&*format!("0; url={path}")));
+    let form = opens("/portal/sign-in", "document").await;
+    assert_eq!(form.assert_status(200).header("refresh"), Some("0; url=/portal/sign-in"));
+    assert_eq!(form.header("set-cookie"), None, "it would spoil a form that is open");
     let framed = opens(path, "iframe").await;
     assert_eq!(framed.assert_status(303).header("location"), Some("/portal/sign-in"));
+}
+
+#[tokio::test]
+async fn forms_that_are_open_side_by_side_all_work() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut ada = Staff::stranger(&acme, "ada@acme.example");
+    ada.invited(&context, "owner").await;
+    ada.joins(&context).await.assert_status(200);
+    let mut tokens = Vec::new();
+    for path in ["/portal/sign-in", "/portal/forgot-password", "/portal/sign-in"] {
+        ada.get(path).await.assert_status(200);
+        tokens.push(ada.form_token().to_owned());
+    }
+    let email = ada.email.clone();
+    let fields = [("partner", "acme"), ("email", &*email), ("password", PASSWORD)];
+    let mut other = Staff::stranger(&acme, &email);
+    other.get("/portal/sign-in").await.assert_status(200);
+    for token in [&tokens[0], &tokens[2]] {
+        other.submit_with("/portal/sign-in", token, &fields).await.assert_status(403);
+        ada.submit_with("/portal/sign-in", token, &fields).await.assert_status(303);
+    }
+    let asked = ada.submit_with("/portal/forgot-password", &tokens[1], &fields[..2]).await;
+    asked.assert_status(303);
 }
 
 #[tokio::test]
