@@ -7,6 +7,7 @@
 //! `watches` reads those of all pages at once.
 
 pub mod events;
+mod heading;
 mod page;
 mod provider;
 pub mod receipt;

@@ -226,6 +226,30 @@ async fn an_order_past_its_time_has_no_buttons() {
 }
 
 #[tokio::test]
+async fn a_cancelled_order_says_what_its_method_may_have_done() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for (method, text) in [
+        ("creditCard", "Nothing was charged."),
+        ("bankTransfer", "do not transfer the amount any more"),
+        ("payByBank", "If you have paid, ask the shop"),
+    ] {
+        let order = OrderFixture::order(&context, &acme, None, None).await;
+        sqlx::query("update buy_order set payment_method = $2 where order_id = $1")
+            .bind(order.id)
+            .bind(method)
+            .execute(context.db())
+            .await
+            .unwrap();
+        press(&acme, &order, "cancel").await.assert_status(303);
+        let page = show(&acme, &order).await;
+        assert!(page.text().contains("The order is cancelled"), "{}", page.text());
+        assert_eq!(page.text().contains("Nothing was charged."), method == "creditCard");
+        assert!(page.text().contains(text), "{method}: {}", page.text());
+    }
+}
+
+#[tokio::test]
 async fn an_operator_in_between_wins_and_a_release_goes_on() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -123,6 +123,7 @@ pay-expired-title = Diese Bestellung ist abgelaufen
 pay-expired = Bei uns ist rechtzeitig keine Zahlung eingegangen. Falls Sie bezahlt haben, fragen Sie den Shop, bevor Sie erneut bestellen.
 pay-cancelled-title = Die Bestellung ist storniert
 pay-cancelled = Es wurde nichts abgebucht.
+pay-cancelled-transfer = Bitte überweisen Sie den Betrag nicht mehr. Falls Sie ihn schon überwiesen haben, fragen Sie den Shop, bevor Sie erneut bestellen.
 pay-refunded-title = Die Zahlung wurde erstattet
 pay-refunded = Die Bestellung ist beendet.
 pay-blocked-title = Ihre Bestellung wird geprüft

@@ -123,6 +123,7 @@ pay-expired-title = This order has expired
 pay-expired = No payment reached us in time. If you have paid, ask the shop before you order again.
 pay-cancelled-title = The order is cancelled
 pay-cancelled = Nothing was charged.
+pay-cancelled-transfer = Please do not transfer the amount any more. If you have done so already, ask the shop before you order again.
 pay-refunded-title = The payment was given back
 pay-refunded = The order has ended.
 pay-blocked-title = Your order is being looked at

@@ -123,6 +123,7 @@ pay-expired-title = Este pedido ha caducado
 pay-expired = No nos ha llegado ningún pago a tiempo. Si has pagado, pregunta a la tienda antes de hacer otro pedido.
 pay-cancelled-title = El pedido se ha cancelado
 pay-cancelled = No se ha cobrado nada.
+pay-cancelled-transfer = No transfieras ya el importe. Si ya lo has hecho, pregunta a la tienda antes de hacer otro pedido.
 pay-refunded-title = El pago se ha reembolsado
 pay-refunded = El pedido ha finalizado.
 pay-blocked-title = Estamos revisando tu pedido

@@ -123,6 +123,7 @@ pay-expired-title = Cette commande a expiré
 pay-expired = Aucun paiement ne nous est parvenu à temps. Si vous avez payé, contactez la boutique avant de commander à nouveau.
 pay-cancelled-title = La commande est annulée
 pay-cancelled = Rien n'a été débité.
+pay-cancelled-transfer = N'effectuez plus le virement. Si vous l'avez déjà fait, contactez la boutique avant de commander à nouveau.
 pay-refunded-title = Le paiement a été remboursé
 pay-refunded = La commande est close.
 pay-blocked-title = Votre commande est en cours d'examen

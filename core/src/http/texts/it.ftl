@@ -123,6 +123,7 @@ pay-expired-title = Questo ordine è scaduto
 pay-expired = Non ci è arrivato alcun pagamento in tempo. Se hai pagato, contatta il negozio prima di ordinare di nuovo.
 pay-cancelled-title = L'ordine è annullato
 pay-cancelled = Non è stato addebitato nulla.
+pay-cancelled-transfer = Non effettuare più il bonifico. Se lo hai già fatto, contatta il negozio prima di ordinare di nuovo.
 pay-refunded-title = Il pagamento è stato rimborsato
 pay-refunded = L'ordine è chiuso.
 pay-blocked-title = Il tuo ordine è in fase di verifica

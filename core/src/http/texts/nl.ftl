@@ -123,6 +123,7 @@ pay-expired-title = Deze bestelling is verlopen
 pay-expired = We hebben niet op tijd een betaling ontvangen. Heb je wel betaald, vraag het dan de winkel voordat je opnieuw bestelt.
 pay-cancelled-title = De bestelling is geannuleerd
 pay-cancelled = Er is niets afgeschreven.
+pay-cancelled-transfer = Maak het bedrag niet meer over. Heb je dat al gedaan, vraag het dan de winkel voordat je opnieuw bestelt.
 pay-refunded-title = De betaling is teruggestort
 pay-refunded = De bestelling is beëindigd.
 pay-blocked-title = Je bestelling wordt beoordeeld

@@ -123,6 +123,7 @@ pay-expired-title = To zamówienie wygasło
 pay-expired = Nie otrzymaliśmy na czas żadnej płatności. Jeśli płatność została już wykonana, skontaktuj się ze sklepem, zanim złożysz nowe zamówienie.
 pay-cancelled-title = Zamówienie jest anulowane
 pay-cancelled = Nie pobrano żadnej kwoty.
+pay-cancelled-transfer = Nie wykonuj już przelewu. Jeśli przelew został już wykonany, skontaktuj się ze sklepem, zanim złożysz nowe zamówienie.
 pay-refunded-title = Płatność została zwrócona
 pay-refunded = Zamówienie jest zakończone.
 pay-blocked-title = Sprawdzamy Twoje zamówienie

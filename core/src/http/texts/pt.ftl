@@ -123,6 +123,7 @@ pay-expired-title = Esta ordem expirou
 pay-expired = Não nos chegou nenhum pagamento a tempo. Se pagou, contacte a loja antes de fazer uma nova ordem.
 pay-cancelled-title = A ordem foi cancelada
 pay-cancelled = Nada foi cobrado.
+pay-cancelled-transfer = Não faça a transferência. Se já a fez, contacte a loja antes de fazer uma nova ordem.
 pay-refunded-title = O pagamento foi reembolsado
 pay-refunded = A ordem terminou.
 pay-blocked-title = A sua ordem está a ser analisada

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use maud::{Markup, html};
 
+use super::heading::heading_and_text;
 use super::provider::{CardForm, ProviderForm};
 use super::steps::steps;
 use super::transfer::bank_transfer;
@@ -13,7 +14,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::settings::Pages;
 use crate::trading::checks::check_links::still_to_do;
-use crate::trading::orders::status::{Cause, OrderStatus};
+use crate::trading::orders::status::OrderStatus;
 use rampart_types::ReturnUrl;
 
 /// Time after which a page that waits for the payment provider is loaded again without script, in
@@ -142,38 +143,6 @@ pub(super) fn redirect(token: &str, return_url: Option<&ReturnUrl>) -> Reply {
     reply
 }
 
-/// The messages of the heading and of the sentence below it.
-fn heading_and_text(payment: &Payment) -> (&'static str, &'static str) {
-    match &payment.state {
-        PaymentState::Payable => ("pay-title", "pay-choose"),
-        PaymentState::Preparing => ("pay-preparing-title", "pay-goes-on"),
-        PaymentState::AtProvider(ProviderForm::Card(_)) => ("pay-title", "pay-card"),
-        PaymentState::AtProvider(ProviderForm::Page(_)) => ("pay-title", "pay-at-provider"),
-        PaymentState::AtProvider(ProviderForm::Transfer(_)) => ("pay-title", "pay-transfer"),
-        PaymentState::AtProvider(ProviderForm::Elsewhere) => ("pay-title", "pay-elsewhere"),
-        PaymentState::Confirming => ("pay-confirming-title", "pay-goes-on"),
-        PaymentState::NoProvider => ("pay-no-provider-title", "pay-no-provider"),
-        PaymentState::Closed => ("pay-closed-title", "pay-closed"),
-        PaymentState::Held(links) if links.is_empty() => ("check-waiting", "pay-held"),
-        PaymentState::Held(_) => ("check-title", "pay-checks"),
-        PaymentState::Moved(status, cause) => moved(*status, *cause),
-    }
-}
-
-const fn moved(status: OrderStatus, cause: Cause) -> (&'static str, &'static str) {
-    match (status, cause) {
-        (OrderStatus::Completed, _) => ("pay-completed-title", "pay-completed"),
-        (OrderStatus::Cancelled, Cause::PaymentDenied) => ("pay-denied-title", "pay-denied"),
-        (OrderStatus::Cancelled, Cause::Expired) => ("pay-expired-title", "pay-expired"),
-        (OrderStatus::Cancelled, _) => ("pay-cancelled-title", "pay-cancelled"),
-        (OrderStatus::Refunded, _) => ("pay-refunded-title", "pay-refunded"),
-        (OrderStatus::Blocked, _) => ("pay-blocked-title", "pay-blocked"),
-        (OrderStatus::InProgress | OrderStatus::Pending, _) => {
-            ("pay-received-title", "pay-received")
-        }
-    }
-}
-
 fn terms(texts: Texts, payment: &Payment) -> Markup {
     let waits = !matches!(
         payment.state,
@@ -257,6 +226,7 @@ mod tests {
     use crate::http::html::brand::Brand;
     use crate::http::language::Language;
     use crate::trading::orders::BlockchainInfo;
+    use crate::trading::orders::status::Cause;
     use rampart_types::{ClientId, OrderId, OrderKey};
 
     fn payment(state: PaymentState, return_url: &str) -> Payment {
