@@ -12,7 +12,7 @@ mod webhooks;
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_tests::cluster::commit_once_awaited;
+use rampart_tests::cluster::{commit_once_awaited, lose_first_change};
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -91,6 +91,26 @@ async fn every_page_and_action_is_of_its_roles() {
         }
         assert_eq!(staff.get("/portal").await.header("location"), Some("/portal/sign-in"));
     }
+}
+
+#[tokio::test]
+async fn a_page_that_fails_says_when_to_try_again() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    Staff::signed_in(&context, &acme, "support").await;
+    let team = owner.get("/portal/team").await;
+    let path = team.text().split("action=\"").find(|path| path.starts_with("/portal/team/"));
+    let path = path.unwrap().split('"').next().unwrap().to_owned();
+    lose_first_change(context.db(), "staff_member").await;
+    let failed = owner.submit(&path, &[]).await;
+    assert_eq!(failed.assert_status(503).header("retry-after"), Some("2"));
+    for part in ["This does not work at the moment", "try again in 2 s. Request: test-request"] {
+        assert!(failed.text().contains(part), "{part}: {}", failed.text());
+    }
+    owner.submit(&path, &[]).await.assert_status(303);
+    let nothing = owner.submit(&path, &[]).await;
+    assert!(nothing.assert_status(404).text().contains("<h1>Not found</h1>"));
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The way of a request to a page of the portal: it has a session, its role may see the page, and a
 //! form was sent by a page of that session's.
 
+mod refusals;
+
 use std::marker::PhantomData;
 
 use http::{Method, StatusCode};
@@ -24,7 +26,7 @@ use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::{Connection, PoolKind, Transaction};
-use crate::platform::error::{Denial, Error, Result};
+use crate::platform::error::{Denial, Result};
 
 /// The page that a request without a session is led to.
 pub(super) const SIGN_IN: &str = "/portal/sign-in";
@@ -230,77 +232,6 @@ impl Visit<'_> {
         shell.render(status, title, &body)
     }
 
-    /// A page that says why something was refused.
-    pub(super) fn refusal(&self, status: StatusCode, reason: &str) -> Reply {
-        let body = html! {
-            (toast(Tone::Bad, reason))
-            p { a href="/portal" { "To the overview" } }
-        };
-        self.page_with_status(status, "", "This was refused", &body)
-    }
-
-    /// The page after a form that no page of this session has sent: with what was typed, and, if
-    /// that and `action` say what would be done, with a button that does it. A file would have to be
-    /// chosen once more.
-    fn not_of_session(&self, action: Option<&str>) -> Reply {
-        let (mut sent, path) = (self.form().members(), &self.request.head.path);
-        // No page shows a password.
-        sent.retain(|(name, _)| ![FORM_TOKEN, FORM_ID, "password"].contains(name));
-        let has_file = self.form().has_file();
-        let action = action.filter(|_| !sent.is_empty() && !has_file);
-        let again = html! {
-            @for (name, value) in &sent { input type="hidden" name=(name) value=(value); }
-            button.main type="submit" { "Send it again" }
-        };
-        let (page, label) = page_of(path);
-        let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
-        let body = html! {
-            (toast(Tone::Bad, reason))
-            @if let Some(action) = action { h2 { (action) } }
-            @if !sent.is_empty() {
-                dl { @for (name, value) in &sent { dt { (name) } dd { (value) } } }
-            }
-            @if action.is_some() {
-                p { "What you typed is still here: check it and send it again." }
-                (self.form_to(path, &again))
-            } @else if has_file {
-                p { "Open " a href=(page) { (label) } " again, and choose the file once more." }
-            } @else {
-                p { "Open " a href=(page) { (label) } " again, and do it there." }
-            }
-        };
-        self.page_with_status(StatusCode::FORBIDDEN, "", "This was not done", &body)
-    }
-
-    /// The page of something that does not exist, or is another partner's.
-    pub(super) fn not_found(&self) -> Reply {
-        self.refusal(StatusCode::NOT_FOUND, "There is nothing here that you may see.")
-    }
-
-    /// The page of an error. The cause of a failure is logged.
-    fn error_page(&self, error: &Error) -> Reply {
-        if let Error::Denied(denial) = error {
-            return self.refusal(denial.status(), denial.reason());
-        }
-        let request_id = &self.request.head.request_id;
-        let plain = error.reply(request_id);
-        let reason = match error {
-            Error::Refused(refusal) => {
-                let texts =
-                    refusal.codes().map(|code| format!("{} {}", code.message(), code.solution()));
-                texts.collect::<Vec<_>>().join(" ")
-            }
-            Error::Denied(_) | Error::Failed(_) => {
-                format!("Something went wrong on our side. Request: {request_id}")
-            }
-        };
-        let mut reply = self.refusal(plain.status, &reason);
-        if let Some(seconds) = plain.headers.get(http::header::RETRY_AFTER) {
-            reply.headers.insert(http::header::RETRY_AFTER, seconds.clone());
-        }
-        reply
-    }
-
     /// Records what this member has changed, in the audit that operators see. It names nobody.
     pub(super) async fn record(
         &self,
@@ -347,13 +278,6 @@ fn done_sentence(word: &str) -> Option<&'static str> {
         "no-factor" => "The second factor is removed.",
         _ => return None,
     })
-}
-
-/// The entry of the navigation that a path belongs to, and its label.
-fn page_of(path: &str) -> (&'static str, &'static str) {
-    let above = NAVIGATION.iter().filter(|(page, ..)| path.starts_with(*page));
-    let nearest = above.max_by_key(|(page, ..)| page.len());
-    nearest.map_or(("/portal", "Overview"), |(page, label, _)| (*page, *label))
 }
 
 /// Renders a page for somebody who is not signed in.
