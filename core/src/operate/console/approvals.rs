@@ -201,15 +201,20 @@ fn ask(
 /// A granted approval of this operator's own, with its whole call.
 ///
 /// # Errors
-/// 404 when there is none, 409 for one that this page cannot repeat; the refusal of the call that
+/// 404 when there is none, 409 for one that cannot be carried out here; the refusal of the call that
 /// lists them.
 async fn granted(visit: &Visit<'_>, id: &str) -> Result<Value, Refused> {
-    let is_it = |approval: &Value| {
-        approval["id"] == id && approval["state"] == "granted" && is_own(approval)
+    let approval = visit.find("/admin/v1/approvals", |approval| approval["id"] == id).await?;
+    let reason = match approval["state"].as_str() {
+        Some("used") => "This call is carried out already.",
+        Some("refused") => "This call was refused or withdrawn: it is not carried out.",
+        Some("pending" | "granted") if !is_own(&approval) => {
+            "The operator who asked for this call carries it out."
+        }
+        Some("pending") => "Another operator must agree to this call first.",
+        Some("granted") if is_whole(&approval) => return Ok(approval),
+        Some("granted") => NOT_WHOLE,
+        _ => "This approval has ended: make the same call again where it was made first.",
     };
-    let approval = visit.find("/admin/v1/approvals", is_it).await?;
-    match is_whole(&approval) {
-        true => Ok(approval),
-        false => Err(Refused { status: StatusCode::CONFLICT, reason: NOT_WHOLE.to_owned() }),
-    }
+    Err(Refused { status: StatusCode::CONFLICT, reason: reason.to_owned() })
 }

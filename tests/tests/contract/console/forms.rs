@@ -183,17 +183,45 @@ async fn a_large_payment_takes_two_persons_and_is_carried_out_from_its_approval(
     let (grant, carry_out) =
         (format!("/console/approvals/{id}/grant"), format!("/console/approvals/{id}/carry-out"));
     ada.submit(&grant, &[]).await.assert(403, "another one than the first");
-    ada.get(&carry_out).await.assert(404, "no such page");
+    ada.get(&carry_out).await.assert(409, "must agree to this call first");
     bob.get("/console/approvals").await.assert(200, &format!("{id}/grant"));
     bob.submit(&grant, &[]).await.assert(303, "");
-    bob.get(&carry_out).await.assert(404, "no such page");
+    bob.get(&carry_out).await.assert(409, "The operator who asked for this call");
     let form = ada.get(&carry_out).await.assert(200, "5000.00").csrf_token();
     let send = async || ada.post(&carry_out, &[("csrfToken", &form)]).await;
     send().await.assert(200, "The call is carried out");
-    send().await.assert(404, "no such page");
+    send().await.assert(409, "carried out already");
+    let nobody = "0199a000-0000-7000-8000-0000000000ff";
+    let nothing = format!("/console/approvals/{nobody}/carry-out");
+    ada.get(&nothing).await.assert(404, "no such page");
     let listed = ada.get("/console/payments?state=unmatched").await;
     listed.assert(200, "2026-03-01-17");
     assert_eq!(audited(&context, "payment.record").await["actor"], "ada");
+}
+
+#[tokio::test]
+async fn an_approval_that_has_ended_says_so_where_it_would_be_carried_out() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let bob = Browser::of(&context, "bob", &["treasury"]).await;
+    let path = "/console/market/BTC-EUR/price";
+    let ask = async |price: &str| {
+        let waits = ada.submit(path, &[("price", price)]).await.assert(303, "");
+        let id = waits.header("location").split("waits=").nth(1).unwrap().to_owned();
+        format!("/console/approvals/{id}")
+    };
+    let refused = ask("41234.56").await;
+    bob.submit(&format!("{refused}/refuse"), &[]).await.assert(303, "");
+    let carry_out = format!("{refused}/carry-out");
+    ada.get(&carry_out).await.assert(409, "This call was refused");
+    let expired = ask("42345.67").await;
+    bob.submit(&format!("{expired}/grant"), &[]).await.assert(303, "");
+    let carry_out = format!("{expired}/carry-out");
+    let form = ada.get(&carry_out).await.assert(200, "42345.67").csrf_token();
+    let end = "update approval set expires_at = now() where granted_by = 'bob'";
+    sqlx::query(end).execute(context.db()).await.unwrap();
+    let late = ada.post(&carry_out, &[("csrfToken", &form)]).await;
+    late.assert(409, "This approval has ended");
 }
 
 #[tokio::test]
