@@ -86,7 +86,9 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
             p.hint {
                 "Found in the statement alone, in the books alone, or in both with another amount; at \
                  most 1000."
-                @if read["hasMore"] == true { " There are more than these." }
+                @if read["hasMore"] == true {
+                    " There are more than these: they stand neither here nor in the file."
+                }
             }
         }
         (of("Differences", &differences, DIFFERENCES.columns))

@@ -68,6 +68,11 @@ async fn a_statement_is_uploaded_once_and_its_differences_are_shown() {
     let list = eve.get("/console/ledger/reconciliations?connector=bank").await.assert(200, "ada");
     assert!(!list.text.contains(UPLOAD));
     assert_eq!(audited(&context, "reconciliation.create").await["actor"], "ada");
+    let many = "update reconciliation set differences = \
+        to_jsonb(array_fill(differences -> 0, array[1001]))";
+    sqlx::query(many).execute(context.db()).await.unwrap();
+    let page = ada.get(made.header("location")).await;
+    page.assert(200, "There are more than these: they stand neither here nor in the file.");
 }
 
 #[tokio::test]
