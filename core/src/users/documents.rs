@@ -26,8 +26,8 @@ mod tests;
 
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
-/// Most sides of one user, announced or sent.
-const SIDES_MAX: usize = 32;
+/// Most sides of one user: announced, sent or decided on.
+pub(crate) const SIDES_MAX: i64 = 32;
 /// Characters of a document's type and of a side.
 const NAME_CHARS_MAX: usize = 32;
 
@@ -113,7 +113,8 @@ fn read_one(
     Ok(Document { kind, side, image })
 }
 
-fn is_name(text: &str) -> bool {
+/// True if a document or a side may have this name.
+pub(crate) fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }
@@ -262,7 +263,8 @@ fn refuse_excess(known: &[Side], documents: &[StoredDocument]) -> Result<()> {
         !known.iter().any(|one| one.kind == document.kind && one.side == document.side)
     };
     let new = documents.iter().filter(is_new).count();
-    if new == 0 || known.len() + new <= SIDES_MAX {
+    let all = i64::try_from(known.len() + new).unwrap_or(i64::MAX);
+    if new == 0 || all <= SIDES_MAX {
         return Ok(());
     }
     let detail = "at most 32 sides of documents of one user";
@@ -330,7 +332,7 @@ async fn replace(
     Ok(())
 }
 
-/// A side of a document that the user has sent or announced.
+/// A side of a document that the user has sent or announced, or an operator has decided on.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ProfileDocument")]
 pub(crate) struct Side {
@@ -344,7 +346,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// True if an image of it was received and not refused.
+    /// True if it was received, or seen by an operator, and not refused.
     pub(crate) fn counts(&self) -> bool {
         matches!(&*self.status, "pending" | "verified")
     }
@@ -366,7 +368,7 @@ pub(crate) fn has_address_proof(sides: &[Side]) -> bool {
     sides.iter().any(|side| side.kind == ADDRESS_PROOF.0 && side.counts())
 }
 
-/// Every side that the user has sent or announced.
+/// Every side that the user has sent or announced, or an operator has decided on.
 ///
 /// # Errors
 /// When the database cannot be read.

@@ -163,7 +163,7 @@ struct Details {
     identity_verification_status: String,
     /// Status of the agreement to the privacy statement.
     privacy_agreement_verification_status: String,
-    /// Sides of documents that were sent or announced.
+    /// Sides of documents that were sent, announced or decided on.
     documents: Vec<Side>,
     /// Status of the check of the residential address.
     residential_address_status: String,

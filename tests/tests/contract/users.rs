@@ -5,6 +5,7 @@ mod account_requirements;
 mod authenticator_app;
 mod bank_account;
 mod change;
+mod document_decisions;
 mod documents;
 mod erased_backups;
 mod erasure;

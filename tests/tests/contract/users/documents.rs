@@ -10,11 +10,11 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::{User, image, registration};
 use serde_json::{Value, json};
 
-fn side(side: &str, image: &[u8]) -> Value {
+pub(super) fn side(side: &str, image: &[u8]) -> Value {
     json!({"documentType": "passport", "documentSide": side, "data": STANDARD.encode(image)})
 }
 
-async fn admin(
+pub(super) async fn admin(
     context: &TestContext,
     user: &str,
     method: Method,
@@ -33,7 +33,7 @@ pub(super) async fn registered(partner: &Partner, body: Value) -> String {
 }
 
 /// The side's row as operators see it.
-async fn shown(context: &TestContext, user: &str, side: &str) -> Value {
+pub(super) async fn shown(context: &TestContext, user: &str, side: &str) -> Value {
     let user = admin(context, user, Method::GET, "", json!({})).await.assert_status(200).json();
     let rows = user["documents"].as_array().unwrap();
     rows.iter().find(|row| row["side"] == side).unwrap().clone()

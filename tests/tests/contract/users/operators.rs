@@ -141,7 +141,7 @@ async fn a_typing_error_changes_nothing() {
         json!({"deleted": false}),
         json!({"limitOverrides": {"year_limit": 1}}),
         json!({"limitOverrides": {"user_day_limit": -1}}),
-        json!({"documents": [{"type": "passport", "side": "front", "status": "verified"}]}),
+        json!({"documents": [{"type": "passport", "side": "", "status": "verified"}]}),
         json!({"nickname": "x"}),
     ] {
         change(&context, &uuid, body).await.assert_status(422);

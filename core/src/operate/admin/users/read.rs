@@ -108,13 +108,13 @@ pub struct User {
     limit_overrides: Value,
     /// Personal data as stored.
     personal: PersonalData,
-    /// Sides of identity documents that were sent or announced.
+    /// Sides of identity documents that were sent, announced or decided on.
     documents: Vec<DocumentSide>,
     /// As the partner sees it.
     profile: Profile,
 }
 
-/// A side of an identity document that the user has sent or announced.
+/// A side of an identity document that was sent, announced or decided on.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentSide {
@@ -131,7 +131,7 @@ struct DocumentSide {
     media_type: Option<String>,
     /// Size of the image, in bytes.
     size: Option<i64>,
-    /// When it was sent or announced.
+    /// When it was sent, announced or first decided on.
     created_at: DateTime<Utc>,
 }
 

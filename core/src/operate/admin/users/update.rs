@@ -24,6 +24,7 @@ use crate::trading::limits;
 use crate::trading::limits::limit_rules::Rules;
 use crate::users::account::{self, Account, RowLock};
 use crate::users::changed;
+use crate::users::documents;
 use crate::users::erase::erase;
 use crate::users::user_update::UserUpdate;
 use crate::users::{identity_checks, second_factors, session};
@@ -88,7 +89,7 @@ impl Endpoint for UpdateUser {
             session::end_logins(&mut tx, core, key).await?;
         }
         for document in &change.documents {
-            write_document(&mut tx, key, document).await?;
+            write_document(&mut tx, core, key, document).await?;
         }
         let after = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
         let (was, is) = (&before.statuses.identity, &after.statuses.identity);
@@ -231,24 +232,33 @@ async fn remove_second_factors(
     Ok(())
 }
 
+/// Writes the decision on a side. One that the user has not sent is known from then on: verified on
+/// paper, say, or `missing` to ask for it.
 async fn write_document(
     conn: &mut Connection,
+    core: &Core,
     UserKey { client, user }: UserKey,
     document: &Document,
 ) -> Result<()> {
     let written = sqlx::query!(
-        "update user_document set status = $5 \
-         where client_id = $1 and user_id = $2 and type = $3 and side = $4",
+        "insert into user_document (client_id, user_id, type, side, document_id, status, created_at) \
+         select $1, $2, $3, $4, $5, $6, $7 \
+         where (select count(*) filter (where type <> $3 or side <> $4) from user_document \
+             where client_id = $1 and user_id = $2) < $8 \
+         on conflict (client_id, user_id, type, side) do update set status = excluded.status",
         client.uuid(),
         user.uuid(),
         document.kind,
         document.side,
+        core.clock.uuid()?,
         document.status.as_str(),
+        core.clock.now(),
+        documents::SIDES_MAX,
     )
     .execute(conn)
     .await?;
     if written.rows_affected() == 0 {
-        return Err(Denial::unprocessable("documents: the user has sent no such side").into());
+        return Err(Denial::unprocessable("documents: at most 32 sides of one user").into());
     }
     Ok(())
 }

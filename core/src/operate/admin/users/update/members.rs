@@ -7,10 +7,14 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
+use crate::users::documents::is_name;
 use rampart_types::JsonDecimal;
 
 /// Most documents that one call updates.
 const DOCUMENTS_MAX: usize = 32;
+/// The refusal of other names.
+const DOCUMENT_NAMES: &str =
+    "documents: a type and a side have 1 to 32 letters, digits, hyphens and underscores";
 /// Limits that may be set for one user (API document, user limits).
 const LIMITS: [&str; 6] = [
     "user_day_limit",
@@ -55,7 +59,7 @@ pub(super) struct Change {
     /// States of the checks.
     #[serde(default, skip_serializing_if = "Verification::is_empty")]
     pub(super) verification: Verification,
-    /// Sides that the user has sent, at most 32.
+    /// Decisions on sides, sent or not, at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) documents: Vec<Document>,
     /// Limits of this user alone, in place of all set before: `user_day_limit`,
@@ -164,6 +168,10 @@ impl Change {
         }
         if self.documents.len() > DOCUMENTS_MAX {
             return Err(Denial::unprocessable("documents: at most 32").into());
+        }
+        let named = |document: &Document| is_name(&document.kind) && is_name(&document.side);
+        if !self.documents.iter().all(named) {
+            return Err(Denial::unprocessable(DOCUMENT_NAMES).into());
         }
         for (name, amount) in self.limit_overrides.iter().flatten() {
             if !LIMITS.contains(&name.as_str()) {
