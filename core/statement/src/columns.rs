@@ -1,5 +1,6 @@
 //! A statement as CSV: `date`, `amount`, `currency`, `reference`, `providerReference`, `name`,
-//! `iban`, in any order; the first three must be there.
+//! `iban`, `endToEndId`, `returnReason`, in any order; the first three must be there. A line with a
+//! `returnReason` is a transfer that came back, under the id that its `endToEndId` has.
 
 use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
@@ -26,6 +27,10 @@ struct Row {
     name: String,
     #[serde(default)]
     iban: String,
+    #[serde(default)]
+    end_to_end_id: String,
+    #[serde(default)]
+    return_reason: String,
 }
 
 /// Reads the lines.
@@ -54,6 +59,8 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     // Earlier versions took what stands for no name for one, and cut a long one.
     let earlier = beginning(&name);
     let earlier_references = if earlier == provider_reference { Vec::new() } else { vec![earlier] };
+    let end_to_end_id = plain(&row.end_to_end_id);
+    let is_id = end_to_end_id != NOT_PROVIDED;
     Ok(Line {
         date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
@@ -63,6 +70,8 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
         earlier_references,
         name: bounded(&row.name),
         iban: bounded(&row.iban),
+        end_to_end_id: if is_id { stored_reference(&end_to_end_id) } else { String::new() },
+        return_reason: bounded(&row.return_reason),
         ..Line::default()
     })
 }
@@ -101,6 +110,25 @@ mod tests {
             let lines = read(&format!("date,amount,currency\n2026-03-01,1,{name}\n")).unwrap();
             assert_eq!(lines[0].currency, name);
         }
+    }
+
+    #[test]
+    fn a_transfer_that_came_back_has_its_reason_and_the_id_that_it_was_sent_under() {
+        let lines = read(
+            "date;amount;currency;endToEndId;returnReason\n2026-03-01;100;EUR;T1;AC04\n\
+             2026-03-01;100;EUR;NOTPROVIDED; Account closed \n2026-03-01;100;EUR;rent;\n",
+        );
+        let lines = lines.unwrap();
+        let told = lines.iter().map(|line| (&*line.end_to_end_id, &*line.return_reason));
+        assert_eq!(told.collect::<Vec<_>>(), [("T1", "AC04"), ("", "Account closed"), ("rent", "")]);
+    }
+
+    #[test]
+    fn columns_of_a_return_leave_the_name_of_a_line_as_it_is() {
+        let named = |csv: &str| crate::read(csv.as_bytes()).unwrap().remove(0).provider_reference;
+        let without = named("date,amount,currency\n2026-03-01,100,EUR\n");
+        let with = "date,amount,currency,endToEndId,returnReason\n2026-03-01,100,EUR,T1,AC04\n";
+        assert_eq!(named(with), without);
     }
 
     #[test]

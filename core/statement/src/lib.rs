@@ -57,7 +57,8 @@ pub struct Line {
     pub iban: String,
     /// The payer's own id of the transfer. Anybody can write anything into it.
     pub end_to_end_id: String,
-    /// The bank's reason for which a transfer came back, such as `AC04`; empty for any other line.
+    /// The bank's reason for which a transfer came back, such as `AC04` or words of its own; empty for
+    /// any other line.
     pub return_reason: String,
 }
 

@@ -49,12 +49,15 @@ impl Endpoint for Reconcile {
     const DOC: Doc = Doc {
         summary: "Reconcile the statement of an account",
         details: "The body is a camt.053 statement, or CSV with the columns `date`, `amount`, \
-                  `currency`, `reference`, `providerReference`, `name` and `iban`, of at most \
-                  10000 lines. Lines are matched to the connector's payments by reference and \
-                  amount; new ones that came in are recorded, for the order whose number their \
-                  payer has written. Above `operators.payment_alone_max`, or in coins, they are \
-                  unmatched, for a second operator must agree to their order; new coins are \
-                  deposits. 404 for a connector that does not exist.",
+                  `currency`, `reference`, `providerReference`, `name`, `iban`, `endToEndId` and \
+                  `returnReason`, of at most 10000 lines. A CSV line with a `returnReason` is a \
+                  transfer that came back, under its `endToEndId`. Lines are matched to the \
+                  connector's payments by reference and amount; new ones that came in are \
+                  recorded, for the order whose number their payer has written. Above \
+                  `operators.payment_alone_max`, or in coins, they are unmatched, for a second \
+                  operator must agree to their order; new coins are deposits. A transfer that \
+                  came back finds no order; with an `endToEndId`, it is a difference until its \
+                  connector has told of it. 404 for a connector that does not exist.",
         query: &[required(
             "connector",
             Kind::Text,

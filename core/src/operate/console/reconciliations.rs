@@ -179,7 +179,8 @@ fn form(
         kind: "file",
         hint: Some(
             "camt.053, or CSV with the columns date, amount, currency, reference, \
-             providerReference, name and iban; at most 10000 lines and 4 MiB.",
+             providerReference, name, iban, endToEndId and returnReason; at most 10000 lines and \
+             4 MiB.",
         ),
         error: error("statement"),
         ..Field::text("statement", "Statement")

@@ -1,11 +1,12 @@
 //! Transfers of ours that come back, on a statement before their connector has told of them.
 
 use rampart_tests::connector::Connector;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::problems;
 use super::statements::{camt, credit, reconcile_at};
+use super::{list, problems, status};
 
 const PATH: &str = "/admin/v1/reconciliations?connector=bank";
 
@@ -54,4 +55,26 @@ async fn a_return_that_its_connector_tells_as_a_payment_is_in_the_books_under_th
     assert_eq!(problems(&context).await, [Value::Null; 0]);
     let made = reconcile_at(&context, PATH, &statement).await;
     assert_eq!((&made["matched"], &made["differences"]), (&json!(1), &json!([])));
+}
+
+#[tokio::test]
+async fn a_return_in_columns_is_none_of_the_payments_that_came_in() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    Connector::new(&context, "bank", &["transfer.send"]).await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let before = status(&context, &order).await;
+    let statement = format!(
+        "date,amount,currency,reference,providerReference,endToEndId,returnReason\n\
+         2026-03-01,100,EUR,,bank-1,T1,AC04\n2026-03-01,100,EUR,{},bank-2,,AC04\n",
+        order.id
+    );
+    let made = reconcile_at(&context, PATH, &statement).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(0), &json!(1)));
+    let difference = &made["differences"][0];
+    let told = (&difference["side"], &difference["providerReference"]);
+    assert_eq!(told, (&json!("statement"), &json!("bank-1")));
+    assert_eq!(status(&context, &order).await, before, "what came back pays no order");
+    let unmatched = list(&context, "?state=unmatched&partner=house").await;
+    assert_eq!(unmatched[0]["providerReference"], "bank-2");
 }
