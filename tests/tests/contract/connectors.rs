@@ -20,6 +20,7 @@ mod refunds;
 mod refunds_by_hand;
 mod refunds_without_connector;
 mod return_fees;
+mod returns;
 mod routes;
 mod sale;
 mod unmatched;

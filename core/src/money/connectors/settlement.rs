@@ -23,7 +23,8 @@ pub(super) struct Fact<'a> {
     pub(super) actor: &'a str,
     /// The provider's own name for it, of any length.
     pub(super) reference: String,
-    /// The name of the payment that it gives back or disputes, if that is another one.
+    /// The name of the payment that it gives back or disputes, or of the payout that came back, if that
+    /// is another one.
     pub(super) original: Option<String>,
     pub(super) amount: Decimal,
     pub(super) currency: String,

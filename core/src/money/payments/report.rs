@@ -76,8 +76,8 @@ pub struct Report {
     /// The provider's own name for it, as [`rampart_statement::stored_reference`] has it: 1 to 255
     /// characters.
     pub provider_reference: String,
-    /// The name of the payment that it gives back or disputes, if that is another one: 1 to 255
-    /// characters.
+    /// The name of the payment that it gives back or disputes, or of the payout that came back, if that
+    /// is another one: 1 to 255 characters.
     pub original_reference: Option<String>,
     /// Its kind.
     pub kind: PaymentKind,

@@ -64,15 +64,22 @@ enum PayoutReport {
     Begin,
     End,
     Return,
+    /// A return that has a reference of its own beside its payout's: no other one of these repeats it.
+    NamedReturn,
 }
 
 impl PayoutReport {
-    fn from_kind(kind: &str) -> Self {
+    fn from_kind(kind: &str, has_own_reference: bool) -> Self {
         match kind {
             "payout-sent" | "transfer-sent" | OPENING => Self::Begin,
             "payout-confirmed" | "transfer-completed" => Self::End,
+            _ if has_own_reference => Self::NamedReturn,
             _ => Self::Return,
         }
+    }
+
+    const fn is_return(self) -> bool {
+        matches!(self, Self::Return | Self::NamedReturn)
     }
 }
 
@@ -82,6 +89,10 @@ pub(super) struct Sent {
     out: Vec<Payout>,
     /// Amounts that have come back.
     returned: Vec<Decimal>,
+    /// Payouts that have come back as a whole.
+    back: Vec<Payout>,
+    /// A return without a reference of its own was told: any other one may repeat it.
+    has_unnamed_return: bool,
     /// Payouts that a refund of the order has undone as a whole: their return says nothing new.
     undone: Vec<Payout>,
     /// The last report has moved coins or money that no earlier one told of.
@@ -100,12 +111,14 @@ impl Sent {
             r#"
             select payment_id as "id!", kind as "kind!", amount as "amount!",
                 connector as "connector!",
-                nullif(provider_reference, payment_id::text) as reference
+                nullif(provider_reference, payment_id::text) as reference,
+                case when kind in ('payout-failed', 'transfer-returned')
+                    then original_reference end as payout
             from payment where client_id = $1 and order_id = $2 and currency = $3
                 and kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent',
                     'transfer-completed', 'transfer-returned')
             union all
-            select e.entry_id, e.kind, abs(l.amount), '', null from ledger_entry e
+            select e.entry_id, e.kind, abs(l.amount), '', null, null from ledger_entry e
             join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
             join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
             where e.client_id = $1 and e.order_id = $2 and a.currency = $3
@@ -130,29 +143,33 @@ impl Sent {
                 sent.undo(row.amount);
                 continue;
             }
+            let report = PayoutReport::from_kind(&row.kind, row.payout.is_some());
             // An event of the order has its number before the name.
             let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
-            let reference = row.reference.map(plain);
+            let reference = row.payout.or(row.reference).map(plain);
             let name = Name { connector: row.connector, reference };
-            sent.apply(PayoutReport::from_kind(&row.kind), name, row.amount);
+            sent.apply(report, name, row.amount);
         }
         Ok(sent)
     }
 
     fn apply(&mut self, report: PayoutReport, name: Name, amount: Decimal) {
         let known = self.find(report, &name, amount);
-        self.has_moved = (report == PayoutReport::Return) == known.is_some();
+        let is_more = known.is_none() && self.is_certain(report) && self.has_come_back(&name);
+        self.has_moved = is_more || report.is_return() == known.is_some();
+        self.has_unnamed_return |= report == PayoutReport::Return;
         match (report, known) {
             (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
-            (PayoutReport::Return, Some(known)) => {
+            (PayoutReport::Return | PayoutReport::NamedReturn, Some(known)) => {
                 self.returned.push(amount);
                 let payout = &mut self.out[known];
                 if amount < payout.amount {
                     payout.amount -= amount;
                     payout.is_rest = true;
                 } else {
-                    self.out.remove(known);
+                    let payout = self.out.remove(known);
+                    self.back.push(payout);
                 }
             }
             (PayoutReport::Begin, None) => {
@@ -161,7 +178,7 @@ impl Sent {
             (PayoutReport::End, None) => {
                 self.out.push(Payout { amount, begin: None, end: Some(name), is_rest: false });
             }
-            (PayoutReport::Return, None) => {}
+            (PayoutReport::Return | PayoutReport::NamedReturn, None) => {}
         }
     }
 
@@ -183,6 +200,16 @@ impl Sent {
         }
     }
 
+    /// True for a return that repeats no earlier one: each of them has a reference of its own.
+    fn is_certain(&self, report: PayoutReport) -> bool {
+        report == PayoutReport::NamedReturn && !self.has_unnamed_return
+    }
+
+    /// True if all of the payout of this name has come back.
+    fn has_come_back(&self, name: &Name) -> bool {
+        self.back.iter().any(|one| one.is_named(name))
+    }
+
     /// A rest that is less than what comes back. `None` if the report may repeat an earlier return, by
     /// itself or with what was kept of it, or may be of a payout that a refund has undone.
     fn find_smaller_rest(&self, amount: Decimal) -> Option<usize> {
@@ -198,12 +225,18 @@ impl Sent {
             PayoutReport::Begin => payout.begin.is_none(),
             PayoutReport::End => payout.end.is_none(),
             // More than a rest is rather of another payout, or was told before.
-            PayoutReport::Return => !payout.is_rest || amount <= payout.amount,
+            PayoutReport::Return | PayoutReport::NamedReturn => {
+                !payout.is_rest || amount <= payout.amount
+            }
         };
-        let named = self.out.iter().position(|one| is_open(one) && one.is_named(name));
-        let is_undone = named.is_none() && self.undone.iter().any(|one| one.is_named(name));
+        let is_certain = self.is_certain(report);
+        let is_meant = |one: &Payout| one.is_named(name) && (is_certain || is_open(one));
+        let named = self.out.iter().position(is_meant);
+        let is_gone = named.is_none()
+            && (self.undone.iter().any(|one| one.is_named(name))
+                || report == PayoutReport::NamedReturn && self.has_come_back(name));
         let may_be = |one: &Payout| {
-            (report == PayoutReport::Return || !one.is_rest)
+            (report.is_return() || !one.is_rest)
                 && is_open(one)
                 && one.names().any(|known| known.may_be(name))
         };
@@ -211,9 +244,9 @@ impl Sent {
             PayoutReport::Begin | PayoutReport::End => {
                 named.or_else(|| self.out.iter().position(may_be))
             }
-            PayoutReport::Return if is_undone => None,
+            PayoutReport::Return | PayoutReport::NamedReturn if is_gone => None,
             // What has not arrived is more likely to come back.
-            PayoutReport::Return => named
+            PayoutReport::Return | PayoutReport::NamedReturn => named
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))
                 .or_else(|| self.out.iter().rposition(may_be))
                 .or_else(|| self.out.iter().rposition(is_open))

@@ -24,7 +24,8 @@ pub(crate) struct NewPayment<'a> {
     pub(crate) connector: &'a str,
     /// `None`: it has none of its own, and is never reported twice.
     pub(crate) reference: Option<&'a str>,
-    /// The reference of the payment that it gives back or disputes, if that is another one.
+    /// The reference of the payment that it gives back or disputes, or of the payout that came back, if
+    /// that is another one.
     pub(crate) original: Option<&'a str>,
     /// The transaction on chain that its reporter has named besides.
     pub(crate) transaction: Option<&'a str>,

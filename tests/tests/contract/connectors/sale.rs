@@ -178,7 +178,7 @@ pub(super) async fn queue(context: &TestContext) -> Vec<Value> {
 }
 
 /// An amount as JSON has it.
-fn number(amount: Decimal) -> Value {
+pub(super) fn number(amount: Decimal) -> Value {
     serde_json::from_str(&amount.normalize().to_string()).unwrap()
 }
 

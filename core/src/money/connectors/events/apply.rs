@@ -150,7 +150,8 @@ async fn amount_of(
             return Ok(disputed);
         }
     }
-    let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
+    let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
+    let reference = reference.or(report.transaction_id.as_ref());
     if let (true, Some(reference)) = (is_of_payout(kind), reference) {
         let sent = settlement::payout_named(conn, connector, reference).await?;
         if sent.is_some() {

@@ -1,4 +1,5 @@
-//! Payments that a connector has reported before, when it named them otherwise.
+//! Payments that came in, and transfers that came back, which a connector has reported before, when it
+//! named them otherwise.
 
 use rampart_types::{ClientId, OrderId};
 use rust_decimal::Decimal;
@@ -7,6 +8,7 @@ use uuid::Uuid;
 use super::kind::EventKind;
 use super::report::{EARLIER_MAX, Report};
 use crate::Core;
+use crate::money::payments::PaymentKind;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -23,19 +25,21 @@ pub(super) async fn take(
     connector: &str,
     report: &Report,
 ) -> Result<Option<(ClientId, Uuid)>> {
-    let (EventKind::PaymentReceived, Some(reference), Some(amount), Some(currency)) = (
-        report.kind,
-        report.provider_reference.as_deref(),
-        report.amount,
-        report.currency.as_deref(),
-    ) else {
+    let kind = match report.kind {
+        EventKind::PaymentReceived => PaymentKind::Received,
+        EventKind::TransferReturned => PaymentKind::TransferReturned,
+        _ => return Ok(None),
+    };
+    let (Some(reference), Some(amount), Some(currency)) =
+        (report.provider_reference.as_deref(), report.amount, report.currency.as_deref())
+    else {
         return Ok(None);
     };
     let (currency, _) = currency_of(core, currency);
     // Each try that loses to an event at the same time has one payment less to look at: there is at
     // most one of each name.
     for _ in 0..=EARLIER_MAX {
-        let known = renamed(conn, connector, reference, amount, &currency).await?;
+        let known = renamed(conn, connector, kind, reference, amount, &currency).await?;
         if known.is_some() || report.earlier_references.is_empty() {
             return Ok(known);
         }
@@ -43,15 +47,15 @@ pub(super) async fn take(
             r#"
             with free as (
                 select p.client_id, p.payment_id from payment p
-                where p.connector = $1 and p.kind = 'received' and p.provider_reference = any ($2)
+                where p.connector = $1 and p.kind = $8 and p.provider_reference = any ($2)
                     and p.amount = $3 and p.currency = $4 and p.occurred_at = $5
-                    -- that of another order is another payment
-                    and (p.order_id is null or p.order_id = $6)
+                    -- that of another order is another payment; a return need not name its order
+                    and (p.order_id is null or p.order_id = $6 or p.kind = 'transfer-returned')
                     and not exists (select from payment_alias a
                         where a.client_id = p.client_id and a.payment_id = p.payment_id)
                     -- recorded under its own name, it needs no other one
                     and not exists (select from payment own where own.connector = $1
-                        and own.kind = 'received' and own.provider_reference = $7)
+                        and own.kind = $8 and own.provider_reference = $7)
                 order by p.order_id is null, p.recorded_at, p.payment_id limit 1
             ), taken as (
                 insert into payment_alias (client_id, payment_id, provider_reference)
@@ -70,6 +74,7 @@ pub(super) async fn take(
             report.occurred_at,
             report.order.map(OrderId::number),
             reference,
+            kind.as_str(),
         )
         .fetch_optional(&mut *conn)
         .await?;
@@ -87,6 +92,7 @@ pub(super) async fn take(
 async fn renamed(
     conn: &mut Connection,
     connector: &str,
+    kind: PaymentKind,
     reference: &str,
     amount: Decimal,
     currency: &str,
@@ -94,9 +100,10 @@ async fn renamed(
     let found = sqlx::query!(
         "select p.client_id, p.payment_id, p.amount, p.currency from payment_alias a \
          join payment p on p.client_id = a.client_id and p.payment_id = a.payment_id \
-         where a.provider_reference = $2 and p.connector = $1 and p.kind = 'received' limit 1",
+         where a.provider_reference = $2 and p.connector = $1 and p.kind = $3 limit 1",
         connector,
         reference,
+        kind.as_str(),
     )
     .fetch_optional(conn)
     .await?;

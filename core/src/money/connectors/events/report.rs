@@ -38,13 +38,15 @@ pub(super) const MEMBERS: &[Member] = &[
     optional(
         "originalReference",
         Kind::Sized(1, NAME_CHARS_MAX),
-        "Of a refund or a dispute with a reference of its own: that of its payment.",
+        "Of a refund or a dispute with a reference of its own: that of its payment; of a return \
+         with one: that of its payout or transfer.",
     ),
     optional(
         "earlierReferences",
         Kind::Any,
-        "Of a payment that came in: other references under which it may have been reported before, \
-         with this amount and `occurredAt`. Each of those payments counts for one event only.",
+        "Of a payment that came in or a transfer that came back: other references under which it \
+         may have been reported before, with this amount and `occurredAt`. Each of those payments \
+         counts for one event only.",
     ),
     optional(
         "amount",
@@ -88,7 +90,7 @@ pub struct Report {
     pub(super) command: Option<Uuid>,
     pub(super) provider_reference: Option<String>,
     pub(super) original_reference: Option<String>,
-    /// Of a payment that came in; without its own.
+    /// Of a payment that came in, or a transfer that came back; without its own.
     pub(super) earlier_references: Vec<String>,
     pub(super) amount: Option<Decimal>,
     /// Of money or coins, as sent.

@@ -137,3 +137,71 @@ fn an_earlier_refund_has_undone_what_was_kept_as_well() {
     sent.apply(Return, named("rest"), 5.into());
     assert!(!sent.has_moved());
 }
+
+#[test]
+fn returns_with_references_of_their_own_are_of_the_payout_that_they_name() {
+    use PayoutReport::{Begin, NamedReturn, Return};
+    for (reports, left) in [
+        // As much as each of them says, however much has left.
+        (
+            &[
+                (Begin, "a", 100, true),
+                (NamedReturn, "a", 60, true),
+                (NamedReturn, "a", 60, true),
+            ][..],
+            0,
+        ),
+        (
+            &[
+                (Begin, "a", 100, true),
+                (NamedReturn, "a", 95, true),
+                (NamedReturn, "a", 100, true),
+            ],
+            0,
+        ),
+        (
+            &[
+                (Begin, "a", 100, true),
+                (NamedReturn, "a", 100, true),
+                (Begin, "b", 100, true),
+                (NamedReturn, "a", 2, true),
+            ],
+            100,
+        ),
+        // Somebody else has told of the same money.
+        (&[(Begin, "a", 100, true), (Return, "hand", 95, true), (NamedReturn, "a", 95, false)], 5),
+        (
+            &[
+                (Begin, "a", 100, true),
+                (Return, "hand", 100, true),
+                (Begin, "b", 100, true),
+                (NamedReturn, "a", 100, false),
+            ],
+            100,
+        ),
+        (&[(NamedReturn, "a", 100, false), (Begin, "a", 100, true)], 100),
+    ] {
+        let mut sent = Sent::default();
+        for &(report, reference, amount, moved) in reports {
+            sent.apply(report, named(reference), amount.into());
+            assert_eq!(sent.has_moved(), moved, "{report:?} {reference} {amount} of {reports:?}");
+        }
+        let out: Decimal = sent.out.iter().map(|payout| payout.amount).sum();
+        assert_eq!(out, Decimal::from(left), "{reports:?}");
+    }
+}
+
+#[test]
+fn a_return_of_what_was_undone_moves_nothing_by_any_reference() {
+    use PayoutReport::{Begin, NamedReturn};
+    let mut sent = Sent::default();
+    for (report, reference, amount) in [(Begin, "a", 100), (NamedReturn, "a", 95), (Begin, "b", 95)]
+    {
+        sent.apply(report, named(reference), amount.into());
+    }
+    sent.undo(95.into());
+    for (reference, amount, moved) in [("b", 95, false), ("a", 5, true)] {
+        sent.apply(NamedReturn, named(reference), amount.into());
+        assert_eq!(sent.has_moved(), moved, "{reference} {amount}");
+    }
+}
