@@ -218,13 +218,17 @@ fn is_return_of_ours(line: &Line) -> bool {
     !line.return_reason.is_empty() && !line.end_to_end_id.is_empty()
 }
 
-/// The references that a payment of the line may have: the bank's; and of a transfer of ours, that
-/// left or came back, our own. An incoming one names what its payer likes.
+/// The references that a payment of the line may have: the bank's; of a transfer of ours, that left or
+/// came back, our own; and of one that came back that of its return. An incoming one names what its
+/// payer likes.
 fn references(line: &Line) -> Vec<String> {
     let mut references = vec![line.provider_reference.clone()];
     let is_ours = line.amount < Decimal::ZERO || !line.return_reason.is_empty();
     if is_ours && !line.end_to_end_id.is_empty() {
         references.push(line.end_to_end_id.clone());
+    }
+    if is_return_of_ours(line) {
+        references.push(line.return_reference());
     }
     references
 }

@@ -89,6 +89,15 @@ impl Line {
         Some(self.date?.and_time(NaiveTime::MIN).and_utc())
     }
 
+    /// The name of a transfer that came back, which another return of it has not: a bank may name all of
+    /// them as it has named the transfer.
+    #[must_use]
+    pub fn return_reference(&self) -> String {
+        let day = self.date.map(|day| day.to_string()).unwrap_or_default();
+        let amount = self.amount.normalize();
+        stored_reference(&format!("{}/{day}/{amount}", self.provider_reference))
+    }
+
     /// The contents that tell a line without a name from others.
     fn contents(&self) -> String {
         let Self { date, amount, currency, reference, iban, .. } = self;
@@ -215,6 +224,24 @@ mod tests {
         let csv = "date,amount,currency,name\n2026-03-01,50,EUR,Ada\n2026-03-01,50,EUR,Bob\n";
         let lines = read(csv.as_bytes()).unwrap();
         assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+    }
+
+    #[test]
+    fn returns_of_one_transfer_have_names_of_their_own() {
+        let names = |columns: &str, rows: [&str; 3]| {
+            let csv = format!("date,amount,currency{columns}\n{}\n", rows.join("\n"));
+            let lines = read(csv.as_bytes()).unwrap();
+            let names = lines.iter().map(Line::return_reference);
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let named_alike = names(
+            ",providerReference",
+            ["2026-03-01,60.00,EUR,T1", "2026-03-02,60,EUR,T1", "2026-03-02,5,EUR,T1"],
+        );
+        let expected = ["T1/2026-03-01/60", "T1/2026-03-02/5", "T1/2026-03-02/60"];
+        assert!(named_alike.iter().eq(expected), "{named_alike:?}");
+        let without = names("", ["2026-03-01,60,EUR", "2026-03-01,60,EUR", "2026-03-01,5,EUR"]);
+        assert_eq!(without.len(), 3, "{without:?}");
     }
 
     #[test]

@@ -19,9 +19,11 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
     let mut event = match (line.amount > Decimal::ZERO, ours) {
         // A payer may write anything into the id of a transfer; that it came back, the bank says.
         (true, Some((Purpose::Sale, command))) if is_return => {
-            let reference = &line.end_to_end_id;
+            let sent = &line.end_to_end_id;
+            // Earlier versions gave each return of a transfer the transfer's own reference.
             json!({ "kind": "transfer.returned", "commandId": command,
-                "providerReference": reference, "reason": line.return_reason })
+                "providerReference": line.return_reference(), "originalReference": sent,
+                "earlierReferences": [sent], "reason": line.return_reason })
         }
         (true, _) => {
             let mut event =
@@ -130,6 +132,28 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn each_return_of_a_transfer_is_an_event_of_its_own() {
+        let sent = end_to_end_id(Purpose::Sale, COMMAND);
+        // The bank gives no name of its own, but tells the one that the transfer had.
+        let back = |amount: i64, day: &str| Line {
+            date: day.parse().ok(),
+            end_to_end_id: sent.clone(),
+            provider_reference: sent.clone(),
+            return_reason: "AC04".to_owned(),
+            ..line(amount)
+        };
+        let event = |line: Line| fact(&line).unwrap();
+        let first = event(back(6_000, "2026-03-01"));
+        assert_eq!(first, event(back(6_000, "2026-03-01")), "read again");
+        for other in [back(500, "2026-03-01"), back(6_000, "2026-03-02")].map(event) {
+            assert_ne!(other["id"], first["id"]);
+            assert_ne!(other["providerReference"], first["providerReference"]);
+            assert_eq!(other["originalReference"], first["originalReference"]);
+        }
+        assert_eq!(first["earlierReferences"], json!([sent]));
+    }
+
+    #[test]
     fn only_the_bank_says_that_a_transfer_came_back() {
         let sent_by_a_payer =
             Line { end_to_end_id: end_to_end_id(Purpose::Sale, COMMAND), ..line(9_310) };
@@ -141,6 +165,8 @@ pub(crate) mod tests {
             (&json!("transfer.returned"), &json!("AC04"))
         );
         assert_eq!(event["commandId"], COMMAND);
+        assert_eq!(event["providerReference"], "bank-1/2026-03-01/93.1");
+        assert_eq!(event["originalReference"], end_to_end_id(Purpose::Sale, COMMAND));
         let refund = Line { end_to_end_id: end_to_end_id(Purpose::Refund, COMMAND), ..returned };
         let event = fact(&refund).unwrap();
         assert_eq!((&event["kind"], &event["orderId"]), (&json!("payment.received"), &Value::Null));
