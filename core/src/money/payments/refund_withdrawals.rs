@@ -70,13 +70,12 @@ impl CommandedRefunds<'_> {
             ), ranked as (
                 select client_id, command_id, refund_id, amount, provider_reference = $5 as is_named,
                     sum(amount) over (order by is_new, provider_reference = $5,
-                        'payment.refund' <> all (k.capabilities), amount = $6,
-                        asked.created_at, command_id) as up_to,
+                        exists (select from connector_without('payment.refund', asked.connector)),
+                        amount = $6, created_at, command_id) as up_to,
                     coalesce(sum(amount) over (partition by provider_reference = $5
-                        order by is_new desc, amount = $6 desc, asked.created_at desc,
-                            command_id desc
+                        order by is_new desc, amount = $6 desc, created_at desc, command_id desc
                         rows between unbounded preceding and 1 preceding), 0) as newer
-                from asked join connector k on k.name = asked.connector
+                from asked
             ), commanded as (
                 select client_id, command_id, refund_id, up_to,
                     case when is_named then greatest(least(amount, $6 - newer), 0)
