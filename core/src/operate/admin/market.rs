@@ -32,9 +32,13 @@ fn pair(input: &Input) -> Result<PairCode> {
     input.param("pair").parse().map_err(|_| Denial::not_found("pair").into())
 }
 
+/// Most raises of a pair's `quotes_valid_from` before the last one that are kept.
+const RAISES_MAX: i32 = 16;
+
 /// Voids the quotes of a pair that were sealed before `from`, whichever edge has sealed them, and
 /// those that edges seal before they know, also at a revision that a failover has lost. A time to
-/// come counts as now, to the millisecond. The caller holds the pair's row.
+/// come counts as now, to the millisecond. What earlier calls have voided stays void: after more
+/// than [`RAISES_MAX`] that still decide, all that was sealed is. The caller holds the pair's row.
 ///
 /// # Errors
 /// 422 for a time before the one that counts already.
@@ -46,17 +50,43 @@ async fn void_quotes(
     let revision = revision::catalogue_changed_beyond_lost(conn).await?;
     let raised = sqlx::query_scalar!(
         r#"
-        update currency_pair set
-            quotes_valid_from = date_trunc('milliseconds', least($2, rampart_now())),
-            quotes_raised_at = date_trunc('milliseconds', rampart_now()),
-            quotes_raised_revision = $3
-        where pair = $1 and (quotes_valid_from is null
-            or quotes_valid_from <= date_trunc('milliseconds', least($2, rampart_now())))
-        returning quotes_valid_from as "quotes_valid_from!"
+        with asked as (
+            -- the time that counts is later than this transaction where it had to wait for the pair
+            select date_trunc('milliseconds', rampart_now()) as raised_at,
+                date_trunc('milliseconds', least($2, greatest(rampart_now(), quotes_valid_from)))
+                    as valid_from
+            from currency_pair where pair = $1
+        ), earlier as (
+            select e.raised_at, e.revision,
+                lead(e.raised_at, 1, a.raised_at) over (order by e.raised_at) as next_at
+            from currency_pair p cross join asked a
+                cross join lateral unnest(p.quotes_raised_before || p.quotes_raised_at,
+                    p.quotes_revisions_before || p.quotes_raised_revision)
+                    e (raised_at, revision)
+            where p.pair = $1 and e.raised_at < a.raised_at
+        ), kept as (
+            -- quotes from before the next raise are void by their time, or have ended
+            select coalesce(array_agg(e.raised_at order by e.raised_at), '{}') as raised_before,
+                coalesce(array_agg(e.revision order by e.raised_at), '{}') as revisions_before
+            from earlier e cross join asked a
+            where e.next_at > greatest(a.valid_from, a.raised_at - interval '1 day')
+        )
+        update currency_pair p set
+            quotes_valid_from = case when cardinality(k.raised_before) <= $4 then a.valid_from
+                else greatest(a.valid_from, a.raised_at) end,
+            quotes_raised_at = a.raised_at,
+            quotes_raised_revision = $3,
+            quotes_raised_before = k.raised_before,
+            quotes_revisions_before = k.revisions_before
+        from asked a cross join kept k
+        where p.pair = $1
+            and (p.quotes_valid_from is null or p.quotes_valid_from <= a.valid_from)
+        returning p.quotes_valid_from as "quotes_valid_from!"
         "#,
         pair.to_string(),
         from,
         revision,
+        RAISES_MAX,
     )
     .fetch_optional(conn)
     .await?;

@@ -133,7 +133,8 @@ async fn insert(
         with asked as materialized (
             select asked.*, quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
-                    p.quotes_raised_at, p.quotes_raised_revision) as is_open
+                    p.quotes_raised_at, p.quotes_raised_revision, p.quotes_raised_before,
+                    p.quotes_revisions_before) as is_open
             from json_to_recordset($1::json) as asked (
                 client_id uuid, order_id bigint, created_at timestamptz, quote_id uuid,
                 quote_expires_at timestamptz, user_id uuid, account_id uuid,

@@ -115,6 +115,65 @@ async fn a_time_divides_quotes_and_is_never_lowered() {
 }
 
 #[tokio::test]
+async fn what_was_voided_stays_void_when_quotes_are_voided_again() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let revision = || context.core().snapshots.current().catalogue.revision;
+    let time = |answer: &Answer| -> DateTime<Utc> {
+        answer.json()["quotesValidFrom"].as_str().unwrap().parse().unwrap()
+    };
+    let unaware = revision();
+    let first = time(&void(&context).await);
+    let sealed = |revision: i64| {
+        shop.quote(&context, |quote| {
+            quote.issued_at = first + TimeDelta::milliseconds(1);
+            quote.catalogue_revision = revision;
+        })
+    };
+    let (wrong, right) = (sealed(unaware), sealed(revision()));
+    let again = async || {
+        context.clock().advance(TimeDelta::seconds(1));
+        let answer = context.admin(Method::PATCH, PAIR, json!({ "quotesValidFrom": first })).await;
+        time(answer.assert_status(200))
+    };
+    for _ in 0..3 {
+        shop.v1(&confirm_of(&wrong)).await.assert_status(400).assert_codes(&["ER006"]);
+        assert_eq!(again().await, first);
+    }
+    shop.v1(&confirm_of(&wrong)).await.assert_status(400).assert_codes(&["ER006"]);
+    shop.v1(&confirm_of(&right)).await.assert_status(200);
+
+    // Of so many within the life of a quote not each is kept: then all that was sealed is void.
+    let mut last = first;
+    for _ in 0..16 {
+        last = again().await;
+        if last > first {
+            break;
+        }
+    }
+    assert!(last > first, "{last}");
+    shop.v1(&confirm_of(&wrong)).await.assert_status(400).assert_codes(&["ER006"]);
+    shop.v1(&confirm_of(&quoted(&shop).await)).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn quotes_are_voided_also_while_another_operator_voids_them() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    // The other's is a moment ahead: it was committed while this one waited for the pair.
+    let other = "update currency_pair \
+                 set quotes_valid_from = date_trunc('second', rampart_now() + interval '2 s') \
+                 where pair = 'BTC-EUR' returning quotes_valid_from";
+    let ahead: DateTime<Utc> = sqlx::query_scalar(other).fetch_one(context.db()).await.unwrap();
+    let sealed = quoted(&shop).await;
+    let raised = void(&context).await.json();
+    let raised: DateTime<Utc> = raised["quotesValidFrom"].as_str().unwrap().parse().unwrap();
+    assert_eq!(raised, ahead);
+    shop.v1(&confirm_of(&sealed)).await.assert_status(400).assert_codes(&["ER006"]);
+    shop.v1(&confirm_of(&quoted(&shop).await)).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_quote_of_a_revision_that_a_failover_lost_is_void_too() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;

@@ -173,7 +173,8 @@ pub(super) async fn insert(
         with asked as materialized (
             select asked.*, quote_expires_at > rampart_now()
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
-                    p.quotes_raised_at, p.quotes_raised_revision) as is_open
+                    p.quotes_raised_at, p.quotes_raised_revision, p.quotes_raised_before,
+                    p.quotes_revisions_before) as is_open
             from unnest($1::new_buy_order[]) as asked
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
