@@ -1,6 +1,7 @@
 //! Checkouts: terms like an offer's, a page, and an identifier that travels sealed.
 
 mod amounts;
+mod fees;
 mod purchase;
 mod resume;
 

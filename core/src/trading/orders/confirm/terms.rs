@@ -82,6 +82,8 @@ pub(super) struct OfferTerms {
     expires_at: DateTime<Utc>,
     confirmed_at: Option<DateTime<Utc>>,
     user_id: Option<uuid::Uuid>,
+    /// True if a checkout's page quotes and confirms it.
+    is_checkout: bool,
 }
 
 impl OfferTerms {
@@ -93,11 +95,15 @@ impl OfferTerms {
     ) -> Result<Option<Self>> {
         let offer = sqlx::query_as!(
             Self,
-            "select offer_id, return_url, callback_url, partner_reference, signature_decision, \
-             base_currency, quote_currency, payment_method, base_amount, quote_amount, \
-             wallet_address, wallet_address_tag, fee_percentage, fixed_amount, fixed_currency, \
-             fixed_payment_method, expires_at, confirmed_at, user_id \
-             from offer where client_id = $1 and offer_id = $2",
+            r#"
+            select offer_id, return_url, callback_url, partner_reference, signature_decision,
+                base_currency, quote_currency, payment_method, base_amount, quote_amount,
+                wallet_address, wallet_address_tag, fee_percentage, fixed_amount, fixed_currency,
+                fixed_payment_method, expires_at, confirmed_at, user_id,
+                exists (select from checkout c
+                    where c.client_id = o.client_id and c.offer_id = o.offer_id) as "is_checkout!"
+            from offer o where client_id = $1 and offer_id = $2
+            "#,
             client.uuid(),
             offer.uuid(),
         )
@@ -139,18 +145,27 @@ impl OfferTerms {
             self.base_currency != base.as_str() || self.quote_currency != pays.as_str();
         let method = self.payment_method.as_ref();
         let other_method = method.is_some_and(|method| *method != quote.payment_method);
-        let fee = quote.requested_fee_percentage.unwrap_or(quote.partner_fee_percentage);
         let checks = [
             (self.fixed_amount && other_amount, Code::OfferAmountFixed, "quote"),
             (self.fixed_currency && other_currency, Code::OfferCurrencyFixed, "quote"),
             (self.fixed_payment_method && other_method, Code::OfferPaymentMethodFixed, "quote"),
-            (self.fee_percentage.is_some_and(|fixed| fixed != fee), Code::OfferFeeFixed, "quote"),
+            (self.names_another_fee(quote), Code::OfferFeeFixed, "quote"),
             (self.names_another_address(destination), Code::WalletAddressInvalid, ADDRESS),
             (self.names_another_tag(destination), Code::DestinationTagInvalid, OFFER_TAG),
         ];
         for (_, code, name) in checks.into_iter().filter(|(differs, _, _)| *differs) {
             let detail = Some("the offer says otherwise".into());
             refusal.add_violation(Violation { code, field: Some(name), detail });
+        }
+    }
+
+    /// A checkout without a fee has the client's own: a quote that its shopper brings from another
+    /// checkout, which has one, is not at that.
+    fn names_another_fee(&self, quote: &Quote) -> bool {
+        let asked = quote.requested_fee_percentage;
+        match self.fee_percentage {
+            Some(fixed) => fixed != asked.unwrap_or(quote.partner_fee_percentage),
+            None => self.is_checkout && asked.is_some(),
         }
     }
 

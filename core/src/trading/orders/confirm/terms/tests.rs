@@ -67,6 +67,7 @@ fn offer() -> OfferTerms {
         expires_at: at(3600),
         confirmed_at: None,
         user_id: None,
+        is_checkout: false,
     }
 }
 
@@ -126,6 +127,15 @@ fn the_fee_that_was_asked_for_counts_not_the_one_that_a_policy_made_of_it() {
     let asked = Quote { requested_fee_percentage: Some(Decimal::new(200, 2)), ..quote() };
     assert_eq!(codes(&fixed, &asked, &to(ADDRESS, None)), []);
     assert_eq!(codes(&fixed, &quote(), &to(ADDRESS, None)), [Code::OfferFeeFixed]);
+}
+
+#[test]
+fn a_checkout_without_a_fee_takes_no_quote_of_a_page_that_has_one() {
+    let checkout = OfferTerms { is_checkout: true, ..offer() };
+    let other = Quote { requested_fee_percentage: Some(Decimal::ZERO), ..quote() };
+    assert_eq!(codes(&checkout, &quote(), &to(ADDRESS, None)), []);
+    assert_eq!(codes(&checkout, &other, &to(ADDRESS, None)), [Code::OfferFeeFixed]);
+    assert_eq!(codes(&offer(), &other, &to(ADDRESS, None)), [], "the partner quotes for itself");
 }
 
 #[test]
