@@ -32,6 +32,23 @@ pub(super) struct Manifest {
     pub(super) digest: String,
     pub(super) config: Map<String, Value>,
     pub(super) fail_closed: bool,
+    /// False if it is signed for a version that its upload does not activate.
+    may_activate: bool,
+}
+
+impl Manifest {
+    /// Checks that the call that uploads the version may activate it, if that is asked for.
+    ///
+    /// # Errors
+    /// [`LifecycleError::Invalid`] where the manifest says otherwise.
+    pub(super) fn check_activation(&self, is_asked: bool) -> Result<(), LifecycleError> {
+        if is_asked && !self.may_activate {
+            return Err(LifecycleError::Invalid(
+                "manifest: it is signed for a version that its upload does not activate".to_owned(),
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// The members of a manifest.
@@ -46,6 +63,8 @@ struct Members {
     config: Map<String, Value>,
     #[serde(default)]
     fail_closed: bool,
+    /// Earlier manifests say nothing, and leave it to the call.
+    activate: Option<bool>,
 }
 
 /// A manifest as received, not verified yet.
@@ -96,6 +115,7 @@ impl SignedManifest {
             digest: members.digest,
             config: members.config,
             fail_closed: members.fail_closed,
+            may_activate: members.activate.unwrap_or(true),
         })
     }
 }
@@ -116,6 +136,9 @@ pub struct ManifestContent<'a> {
     pub config: Map<String, Value>,
     /// True to refuse the request when the policy fails.
     pub fail_closed: bool,
+    /// False to forbid the upload to activate the version; the call decides if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activate: Option<bool>,
 }
 
 /// The text of a manifest and its signature, made with an Ed25519 key in PKCS #8 PEM.

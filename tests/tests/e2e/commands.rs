@@ -254,6 +254,9 @@ async fn a_policy_is_signed_here_and_uploaded_elsewhere() {
     let mut upload = json!({"component": STANDARD.encode(component("tiered-fee")),
         "manifest": manifest, "signature": signature, "activate": false});
     let versions = "/admin/v1/partners/shop/policies/fee/versions";
+    let mut at_once = upload.clone();
+    at_once["activate"] = json!(true);
+    edge.admin(Method::POST, versions, at_once).await.assert_status(422);
     edge.admin(Method::POST, versions, upload.clone()).await.assert_status(201);
     upload["manifest"] = json!(manifest.replace("\"version\":2", "\"version\":3"));
     edge.admin(Method::POST, versions, upload).await.assert_status(422);

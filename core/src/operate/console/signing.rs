@@ -147,6 +147,8 @@ fn manifest_text(ids: &[String], read: &Value, body: &Value) -> String {
         "digest": digest,
         "config": setting("config").unwrap_or_else(|| json!({})),
         "failClosed": setting("failClosed").unwrap_or_else(|| json!(false)),
+        // The form stages, and its own action activates.
+        "activate": false,
     });
     manifest.to_string()
 }
@@ -206,7 +208,7 @@ mod tests {
                 "failClosed": true},
         ]});
         let wanted = json!({"partner": "acme", "kind": "fee", "version": 4, "digest": "bb",
-            "config": {"tiers": ["0=1"]}, "failClosed": true});
+            "config": {"tiers": ["0=1"]}, "failClosed": true, "activate": false});
         assert_eq!(read(&manifest_text(&ids, &history, &json!({}))), wanted);
         let open = read(&manifest_text(&ids, &history, &json!({"failClosed": false})));
         assert_eq!(open["failClosed"], false);

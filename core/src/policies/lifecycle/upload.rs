@@ -101,7 +101,11 @@ pub(crate) async fn stage(
     let StageRequest { component, settings, signed, activate } = request;
     let current = active(&core.db, target).await?;
     let manifest = match signed {
-        Some(signed) => Some(signed.verify(core, target).await?),
+        Some(signed) => {
+            let manifest = signed.verify(core, target).await?;
+            manifest.check_activation(activate)?;
+            Some(manifest)
+        }
         None => {
             manifest::check_unsigned_allowed(core, target).await?;
             None

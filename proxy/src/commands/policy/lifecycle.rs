@@ -335,6 +335,8 @@ fn signed(
         digest: &digest,
         config: config.unwrap_or_else(kept),
         fail_closed: options.fail_closed.unwrap_or(active["failClosed"] == true),
+        // Left out of one that serves at once, which edges of earlier versions take, too.
+        activate: (options.stage || options.manifest_out.is_some()).then_some(false),
     };
     let (text, signature) = manifest::sign(pem, &unsigned)?;
     Ok((text, json!({"key": name, "value": STANDARD.encode(signature)})))

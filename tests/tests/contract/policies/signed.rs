@@ -312,8 +312,12 @@ async fn a_manifest_that_is_not_about_this_push_is_refused() {
     let mut altered = with("failClosed", json!(false));
     altered["manifest"] = altered["manifest"].as_str().unwrap().replace("false", "true").into();
     assert!(staged(&context, altered).await.assert_status(422).text().contains("not good"));
+    let mut at_once = with("activate", json!(false));
+    at_once["activate"] = json!(true);
+    let refused = staged(&context, at_once).await.assert_status(422).text().to_owned();
+    assert!(refused.contains("its upload does not activate"), "{refused}");
     assert_eq!(history(&context, FEE).await["versions"], json!([]));
-    staged(&context, with("failClosed", json!(true))).await.assert_status(201);
+    staged(&context, with("activate", json!(false))).await.assert_status(201);
 }
 
 #[tokio::test]
@@ -329,9 +333,9 @@ async fn what_the_command_signs_is_accepted() {
     let pem = format!("-----BEGIN PRIVATE KEY-----\n{info}\n-----END PRIVATE KEY-----\n");
     let digest = manifest::digest_hex(&component("tiered-fee"));
     let config = json!({"tiers": ["0=20000"]}).as_object().unwrap().clone();
-    let (partner, kind) = ("acme", "fee");
+    let (partner, kind, version, fail_closed, activate) = ("acme", "fee", 1, true, None);
     let unsigned =
-        ManifestContent { partner, kind, version: 1, digest: &digest, config, fail_closed: true };
+        ManifestContent { partner, kind, version, digest: &digest, config, fail_closed, activate };
     let (text, signature) = manifest::sign(&pem, &unsigned).unwrap();
     let signature = json!({"key": "release", "value": STANDARD.encode(signature)});
     let members = json!({"manifest": text, "signature": signature, "activate": true});
