@@ -27,7 +27,7 @@ pub(super) fn seal(
 
 /// Takes the share token of the newest checkout that the user has bought, and erases it with those of
 /// the user's other ones, in the caller's transaction. A checkout that the partner made for somebody else
-/// does not count.
+/// does not count, nor one for an identifier that is not the user's: its link works without it.
 pub(crate) async fn take(
     conn: &mut Connection,
     core: &Core,
@@ -40,7 +40,9 @@ pub(crate) async fn take(
             join offer o on o.client_id = b.client_id and o.offer_id = b.offer_id
             join checkout k on k.client_id = b.client_id and k.offer_id = b.offer_id
             where b.client_id = $1 and b.user_id = $2 and k.sealed_share_token is not null
-                and (o.user_id is null or o.user_id = $2)
+                and (o.user_id = $2 or o.user_id is null and (k.identifier_digest is null
+                    or exists (select from user_identifier i where i.client_id = k.client_id
+                        and i.identifier_digest = k.identifier_digest and i.user_id = $2)))
             for update of k
         ), erased as (
             update checkout c set sealed_share_token = null from found f

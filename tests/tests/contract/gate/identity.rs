@@ -195,6 +195,25 @@ async fn share_token(shop: &Shop, page: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
+async fn the_share_token_of_a_checkout_for_another_identifier_is_not_given() {
+    let shop = unverified().await;
+    let order = bought(&shop.context, &shop.ada).await;
+    shop.partner.user("bob").await;
+    // As of bob's link, opened without the identifier that it carries.
+    let named = "update checkout c set identifier_digest = i.identifier_digest \
+                 from buy_order b join user_identifier i on i.user_id <> b.user_id \
+                 where b.offer_id = c.offer_id";
+    let named = sqlx::query(named).execute(shop.context.db()).await.unwrap();
+    assert_eq!(named.rows_affected(), 1);
+    shop.pay(order, 100).await;
+    let page = path(&shop.reasons(order).await.remove(0));
+    assert_eq!(share_token(&shop, &page).await.1, Value::Null);
+    let kept = "select count(*) from checkout where sealed_share_token is not null";
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(shop.context.db()).await.unwrap();
+    assert_eq!(kept, 1);
+}
+
+#[tokio::test]
 async fn the_share_token_of_a_user_is_given_to_the_check_and_erased() {
     let shop = unverified().await;
     let token = json!({"shareToken": "share-token-2"});
