@@ -242,7 +242,8 @@ struct FoundVersion {
     active: bool,
 }
 
-/// The version, if it exists and is signed where it must be.
+/// The version, if it exists and is signed where it must be. Its row is locked: the deletion of those
+/// that never served comes before it, or finds that it has.
 async fn find(
     core: &Core,
     conn: &mut Connection,
@@ -251,7 +252,7 @@ async fn find(
 ) -> Result<FoundVersion, LifecycleError> {
     let row = sqlx::query!(
         "select digest, size, active, signed_with, info from policy_version \
-         where client_id = $1 and kind = $2 and version = $3",
+         where client_id = $1 and kind = $2 and version = $3 for no key update",
         target.client.uuid(),
         target.kind.as_str(),
         version,

@@ -59,6 +59,22 @@ async fn the_documents_example_of_a_dry_run_is_decided() {
 }
 
 #[tokio::test]
+async fn a_version_that_is_deleted_meanwhile_is_not_activated() {
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    stage(&context, FEE, "tiered-fee", json!({})).await.assert_status(201);
+    let mut sweep = context.db().begin().await.unwrap();
+    let delete = "delete from policy_version where version = 2";
+    sqlx::query(delete).execute(&mut *sweep).await.unwrap();
+    let path = activate(2);
+    let activated = context.admin(Method::POST, &path, json!({}));
+    let commit = commit_once_awaited(context.db(), sweep);
+    let (refused, ()) = futures::join!(activated, commit);
+    refused.assert_status(404);
+    assert_eq!(history(&context, FEE).await["active"], 1, "what serves, serves on");
+}
+
+#[tokio::test]
 async fn a_dry_run_refuses_an_input_that_is_no_object() {
     let context = context().await;
     push(&context, FEE, "tiered-fee").await.assert_status(200);
