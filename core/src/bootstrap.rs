@@ -46,6 +46,7 @@ use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 use crate::trading::quotes::counts::QuoteCounts;
+use crate::trading::sell::onboarding_signers::OnboardingSigners;
 use crate::users;
 use rampart_types::fiat_exponent;
 
@@ -240,6 +241,7 @@ impl Core {
             api_key_uses: ApiKeyUses::default(),
             transaction_marks: TransactionMarks::default(),
             quote_counts: QuoteCounts::default(),
+            onboarding_signers: OnboardingSigners::default(),
             heartbeats: Heartbeats::default(),
             settings,
         });

@@ -58,6 +58,7 @@ use crate::trading::orders::{OrderInserts, OrderReads};
 use crate::trading::pay::OrderWatches;
 use crate::trading::payment_methods::{MethodCache, PerformanceCache};
 use crate::trading::quotes::counts::QuoteCounts;
+use crate::trading::sell::onboarding_signers::OnboardingSigners;
 
 /// The shared state of an edge, passed to every endpoint.
 #[derive(Debug)]
@@ -142,6 +143,8 @@ pub struct Core {
     pub transaction_marks: TransactionMarks,
     /// Quotes that are not written to their hour yet.
     pub quote_counts: QuoteCounts,
+    /// Signers of onboarding URLs.
+    pub onboarding_signers: OnboardingSigners,
     /// Last successful runs of the background workers.
     pub heartbeats: Heartbeats,
 }

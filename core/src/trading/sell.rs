@@ -1,6 +1,7 @@
 //! Selling: the user sends coins to a deposit address and is paid out in fiat.
 //!
-//! - [`onboarding`] prepares a user for selling, on the page in [`onboarding_page`]
+//! - [`onboarding`] prepares a user for selling, on the page in [`onboarding_page`], for the partner
+//!   that [`onboarding_signers`] finds
 //! - [`confirm`] turns a quote into a sale; `status` has its events, [`settle`] applies those that
 //!   are due
 //! - [`orders`] lists and reads a user's sales, [`timeline`] shows what happened to one
@@ -10,6 +11,7 @@ mod deposit;
 mod insert;
 pub mod onboarding;
 pub mod onboarding_page;
+pub mod onboarding_signers;
 pub mod orders;
 mod row;
 pub mod settle;

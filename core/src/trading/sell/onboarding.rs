@@ -99,6 +99,7 @@ impl Endpoint for CreateV2 {
     async fn call(core: &Core, client: Client, request: Onboarding) -> Result<Json<Created>> {
         let query = request.query(core, &client)?;
         let signature = sign(core, &client, &query)?;
+        core.onboarding_signers.remember(client.id(), &query, &request.return_url);
         let base = &core.settings.public_url;
         Ok(Json(Created {
             onboarding_url: format!("{base}{PAGE}?{query}&signature={signature}"),

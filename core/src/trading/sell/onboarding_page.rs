@@ -3,13 +3,16 @@
 //! partner.
 //!
 //! The signature covers the whole query, byte for byte: an altered URL shows and does nothing. It
-//! also identifies the partner, which no parameter names.
+//! also identifies the partner, which no parameter names (see [`super::onboarding_signers`]).
+
+use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::onboarding::PAGE;
+use super::onboarding_signers::ClaimedQuery;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
 use crate::auth::user_credentials::lock_login;
@@ -25,7 +28,6 @@ use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::offers::signature;
 use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
@@ -36,7 +38,7 @@ use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{Purpose, issue_for_pages};
 use crate::users::{identifiers, share_token};
-use rampart_types::{ReturnUrl, UserId, UserIdentifier};
+use rampart_types::{ClientId, ReturnUrl, UserId, UserIdentifier};
 
 /// Shows the forms.
 pub struct Show;
@@ -53,7 +55,7 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, signed_url: SignedUrl) -> Result<Reply> {
-        Ok(match VerifiedUrl::open(core, &signed_url) {
+        Ok(match VerifiedUrl::open(core, &signed_url).await? {
             Some(url) => url.sign_in_page(core, StatusCode::OK, &html! {}, None, None),
             None => signed_url.not_genuine(core),
         })
@@ -76,7 +78,7 @@ impl Endpoint for Act {
     }
 
     async fn call(core: &Core, _: Anyone, (signed_url, form): (SignedUrl, Form)) -> Result<Reply> {
-        let Some(mut url) = VerifiedUrl::open(core, &signed_url) else {
+        let Some(mut url) = VerifiedUrl::open(core, &signed_url).await? else {
             return Ok(signed_url.not_genuine(core));
         };
         if let Some(kind) = kind_of(&form) {
@@ -106,6 +108,7 @@ impl Endpoint for Act {
 pub struct SignedUrl {
     query: String,
     request_id: String,
+    peer: IpAddr,
     texts: Texts,
 }
 
@@ -113,7 +116,7 @@ impl SignedUrl {
     fn read(input: &Input) -> Self {
         let query = input.head.query.clone().unwrap_or_default();
         let (request_id, texts) = (input.head.request_id.clone(), SignedUrl::texts(&query, input));
-        Self { query, request_id, texts }
+        Self { query, request_id, peer: input.head.peer, texts }
     }
 
     /// The texts in the language of the URL's `locale`, else the browser's.
@@ -147,14 +150,23 @@ struct VerifiedUrl {
 
 impl VerifiedUrl {
     /// Verifies a URL; `None` unless a partner that is not suspended has signed all of it.
-    fn open(core: &Core, signed_url: &SignedUrl) -> Option<Self> {
-        let (signed, signature) = signed_url.query.rsplit_once("&signature=")?;
-        let (snapshot, now) = (core.snapshots.current(), core.clock.now());
-        let is_signer = |secrets| signature::check(secrets, now, signed, signature).is_ok();
-        let mut tenants = snapshot.tenants.values();
-        let tenant = tenants.find(|tenant| is_signer(&tenant.signing_secrets))?;
-        let client = Client::for_page(core, tenant.id, &signed_url.request_id)?;
-        let query = Fields::of_query(Some(signed));
+    ///
+    /// # Errors
+    /// 503 when too many were sent whose signer is not known.
+    async fn open(core: &Core, signed_url: &SignedUrl) -> Result<Option<Self>> {
+        let Some(query) = ClaimedQuery::read(&signed_url.query) else { return Ok(None) };
+        let signer = core.onboarding_signers.find(core, &query, signed_url.peer).await?;
+        Ok(signer.and_then(|signer| Self::of_signer(core, signed_url, query, signer)))
+    }
+
+    fn of_signer(
+        core: &Core,
+        signed_url: &SignedUrl,
+        claimed: ClaimedQuery<'_>,
+        signer: ClientId,
+    ) -> Option<Self> {
+        let client = Client::for_page(core, signer, &signed_url.request_id)?;
+        let query = Fields::of_query(Some(claimed.signed));
         let text = |name| query.value(name).and_then(|value| value.as_str());
         let identifier = match text("identifier") {
             Some(sealed) => Some(identifiers::open(core, client.id(), sealed)?),
@@ -168,7 +180,7 @@ impl VerifiedUrl {
             identifier,
             share_token: text("kycShareToken").map(Secret::new),
             methods: AccountType::ALL.into_iter().filter(offered).collect(),
-            return_url: text("returnUrl")?.parse().ok()?,
+            return_url: claimed.return_url,
             client,
             texts: signed_url.texts,
         })

@@ -233,3 +233,31 @@ async fn a_url_speaks_for_the_partner_that_signed_it() {
     // Its users are its own.
     submit(&acme, &link, LOGIN).await.assert_status(400);
 }
+
+#[tokio::test]
+async fn a_made_up_signature_is_tried_within_a_budget_and_partners_that_are_known_beyond_it() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let [named, other] = [link(&acme, json!({})).await, link(&acme, json!({"locale": "nl"})).await];
+    let elsewhere = link(&rival, json!({"returnUrl": "https://rival.example/"})).await;
+    let (signed, signature) = named.rsplit_once("&signature=").unwrap();
+    let made_up = format!("{signed}&signature={}", "0".repeat(signature.len()));
+    show(&acme, &made_up).await.assert_status(404);
+    // Another edge has seen none of them: it tries every partner.
+    let edge = context.edge_with(|_| {}).await;
+    let there = acme.at(&edge);
+    show(&there, &named).await.assert_status(200);
+
+    let hour = context.clock().monotonic_ns() + 3_600_000_000_000;
+    for core in [context.core(), edge.core()] {
+        core.onboarding_signers.take(u32::MAX, "192.0.2.1".parse().unwrap(), hour).unwrap();
+    }
+    let refused = show(&acme, &made_up).await;
+    assert!(refused.assert_status(503).header("retry-after").is_some());
+    submit(&acme, &made_up, LOGIN).await.assert_status(503);
+    for link in [&named, &other, &elsewhere] {
+        show(&acme, link).await.assert_status(200);
+    }
+    show(&there, &other).await.assert_status(200);
+    show(&there, &elsewhere).await.assert_status(503);
+}
