@@ -4,6 +4,7 @@
 //! Identifier and holder are sealed with the user's key and found by a keyed digest. Card numbers are
 //! never received: the processor's session replaces them.
 
+mod correction;
 pub mod register_card;
 
 use chrono::{DateTime, Utc};
@@ -279,8 +280,9 @@ pub(crate) async fn all_disabled(
     Ok(all.unwrap_or(false))
 }
 
-/// Opens an account for the user in the caller's transaction; an existing one with the same
-/// identifier is unchanged. The user's row is locked from then on.
+/// Opens an account for the user in the caller's transaction. Of an existing one with the same
+/// identifier the newest holder and token count until it is verified. The user's row is locked from
+/// then on.
 ///
 /// # Errors
 /// ER709 when the user is deleted; when the database cannot be written.
@@ -319,8 +321,11 @@ pub(crate) async fn open(
     .execute(&mut *conn)
     .await?;
     if inserted.rows_affected() == 0 {
-        let existing = find(conn, core, key, &details.identifier).await?;
-        return Ok(existing.map_or(OpenOutcome::LimitReached, OpenOutcome::Existing));
+        let Some(existing) = find(conn, core, key, &details.identifier).await? else {
+            return Ok(OpenOutcome::LimitReached);
+        };
+        let existing = correction::correct(conn, core, key, existing, details).await?;
+        return Ok(OpenOutcome::Existing(existing));
     }
     Ok(OpenOutcome::Created(PaymentAccount {
         id,

@@ -2,7 +2,7 @@
 //! provider.
 
 use rampart_types::{UserId, UserKey};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target};
@@ -174,8 +174,10 @@ pub(super) async fn verified(
 ) -> Result<()> {
     let Finished { client, result, .. } = finished;
     let (body, key) = (finished.body(core)?, UserKey { client: *client, user });
-    if let Some(account) = body["accountId"].as_str().and_then(|id| id.parse::<Uuid>().ok()) {
-        accounts::verify(conn, core, key, account).await?;
+    if body["accountId"].is_string() {
+        if let Some(account) = as_asked_for(conn, core, key, &body).await? {
+            accounts::verify(conn, core, key, account).await?;
+        }
         return command_payouts_and_transfers(conn, core, key).await;
     }
     let is_card = kind == CommandKind::CardVerify;
@@ -208,4 +210,22 @@ pub(super) async fn verified(
         _ => {}
     }
     command_payouts_and_transfers(conn, core, key).await
+}
+
+/// The account of a verification, unless the user has named another holder or card session since: the
+/// processor was asked about what was known then.
+async fn as_asked_for(
+    conn: &mut Connection,
+    core: &Core,
+    key: UserKey,
+    body: &Value,
+) -> Result<Option<Uuid>> {
+    let identifier = body["accountIdentifier"].as_str().unwrap_or_default();
+    let account = accounts::find(conn, core, key, identifier).await?;
+    let is_same = |account: &PaymentAccount| {
+        body["accountId"].as_str().and_then(|id| id.parse::<Uuid>().ok()) == Some(account.id)
+            && body["cardHolderName"].as_str() == Some(account.details.holder.as_str())
+            && body["token"].as_str() == account.details.token.as_deref()
+    };
+    Ok(account.filter(is_same).map(|account| account.id))
 }

@@ -64,6 +64,44 @@ async fn a_card_is_registered_and_verified_by_its_connectors_answers() {
 }
 
 #[tokio::test]
+async fn a_card_is_verified_by_its_newest_session_and_holder() {
+    let (context, connector, ada) = user().await;
+    let named = json!({"accountIdentifier": "411111******1234"});
+    let enter = async |name: &str, holder: &str| {
+        let mut entered = session(name);
+        entered["cardHolderName"] = json!(holder);
+        let card = json!({"accountIdentifier": "411111******1234", "token": name});
+        let (added, _) = futures::join!(
+            ada.post(REGISTER, &entered),
+            answer(&connector, "card.verify", "done", card),
+        );
+        added.assert_status(200).json()["accountHolderName"].clone()
+    };
+    assert_eq!(enter("s-1", "A. Lovelace").await, "A. Lovelace");
+    assert_eq!(enter("s-2", "Ada Lovelace").await, "Ada Lovelace");
+    // The processor is asked, and has not answered yet.
+    ada.post(VERIFY, &named).await.assert_codes(&["ER400"]);
+    let lease = json!({"max": 1, "waitSeconds": 0, "leaseSeconds": 60, "kinds": ["card.verify"]});
+    let leased = connector.call(Method::POST, "/connectors/v1/commands/lease", lease).await;
+    let asked = leased.assert_status(200).json()[0].take();
+    let told = &asked["body"];
+    assert_eq!((&told["token"], &told["cardHolderName"]), (&json!("s-2"), &json!("Ada Lovelace")));
+    assert_eq!(enter("s-3", "Eve").await, "Eve");
+    connector.report(&asked, "done", json!({})).await.assert_status(200);
+    let verified = "select count(*) from payment_account where verified_at is not null";
+    assert_eq!(count(&context, verified).await, 0, "that was another session of another holder");
+
+    let (started, command) = futures::join!(
+        ada.post(VERIFY, &named),
+        answer(&connector, "card.verify", "done", json!({})),
+    );
+    started.assert_status(200);
+    assert_eq!(command["body"]["token"], "s-3");
+    assert_eq!(count(&context, verified).await, 1);
+    assert_eq!(enter("s-4", "Mallory").await, "Eve", "it was verified under this name");
+}
+
+#[tokio::test]
 async fn an_answer_that_comes_late_counts() {
     let (_context, connector, ada) = user().await;
     ada.post(REGISTER, &session("late")).await.assert_codes(&["ER401"]);

@@ -51,6 +51,27 @@ async fn a_proof_is_sealed_seen_and_decided_by_an_operator() {
 }
 
 #[tokio::test]
+async fn the_newest_holder_counts_until_the_account_is_verified() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let named = |name: &str| {
+        let mut body = body(&image(b"%PDF-1.7", 64));
+        body["name"] = json!(name);
+        body
+    };
+    for name in ["Ada Lovelac", "Ada Lovelace"] {
+        ada.post(PATH, &named(name)).await.assert_status(200);
+        assert_eq!(seen(&context, &ada).await[0]["name"], json!(name));
+    }
+    changed(&context, &ada, IBAN, json!({"verified": true})).await;
+    ada.post(PATH, &named("Eve")).await.assert_status(200);
+    let accounts = seen(&context, &ada).await;
+    assert_eq!(accounts.len(), 1);
+    assert_eq!(accounts[0]["name"], "Ada Lovelace", "it was verified under this name");
+    assert_eq!(accounts[0]["proofs"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
 async fn every_image_type_is_told_by_its_first_bytes() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;
