@@ -16,7 +16,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Refusal, Result};
+use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::policies::kinds::signature::verify_signature;
 use crate::tenancy::tenants::Scope;
 use crate::trading::offers::signature;
@@ -31,8 +31,12 @@ pub(super) const PAGE: &str = "/sell/onboarding";
 const PARAMETERS: [&str; 5] =
     ["identifier", "kycShareToken", "locale", "payoutMethod", "returnUrl"];
 
-/// Longest share token, in characters; servers limit the length of a URL.
+/// Longest share token, in characters.
 const SHARE_TOKEN_CHARS_MAX: usize = 2_048;
+
+/// Longest path with its query, in bytes, that edges serve (section 1 of the contract). Only a share token
+/// makes a longer one.
+const TARGET_BYTES_MAX: usize = 8 * 1024;
 
 /// Creates a URL, version 2.
 pub struct CreateV2;
@@ -99,10 +103,15 @@ impl Endpoint for CreateV2 {
     async fn call(core: &Core, client: Client, request: Onboarding) -> Result<Json<Created>> {
         let query = request.query(core, &client)?;
         let signature = sign(core, &client, &query)?;
+        let target = format!("{PAGE}?{query}&signature={signature}");
+        if target.len() > TARGET_BYTES_MAX {
+            let detail = "with it the URL is longer than 8 KiB";
+            return Err(Error::of_member_with(Code::ShareTokenBlank, "kycShareToken", detail));
+        }
         core.onboarding_signers.remember(client.id(), &query, &request.return_url);
         let base = &core.settings.public_url;
         Ok(Json(Created {
-            onboarding_url: format!("{base}{PAGE}?{query}&signature={signature}"),
+            onboarding_url: format!("{base}{target}"),
             return_url: request.return_url.as_str().to_owned(),
             partner: client.tenant.slug.to_string(),
             identifier: request.identifier.map(|identifier| identifier.as_str().to_owned()),
@@ -348,9 +357,7 @@ mod tests {
 
     fn codes(document: &Value) -> Vec<&'static str> {
         match Onboarding::read(Fields::from_object(document).unwrap()) {
-            Err(crate::platform::error::Error::Refused(refusal)) => {
-                refusal.codes().map(Code::as_str).collect()
-            }
+            Err(Error::Refused(refusal)) => refusal.codes().map(Code::as_str).collect(),
             _ => Vec::new(),
         }
     }

@@ -159,6 +159,27 @@ async fn every_wrong_member_has_its_code() {
 }
 
 #[tokio::test]
+async fn a_share_token_makes_no_url_that_is_too_long_to_open() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let with = |return_url: &str, token: &str| {
+        let token = token.repeat(2_048);
+        json!({"returnUrl": return_url, "kycShareToken": token})
+    };
+    let long = format!("https://shop.example/?{}", "=".repeat(1_900));
+    for body in [with("app:x", "t"), with("app:x", "%"), with(&long, "t")] {
+        let made = create(&acme, body).await;
+        let url = made["onboardingUrl"].as_str().unwrap();
+        let target = url.strip_prefix("https://pay.example.com").unwrap();
+        assert!(target.len() <= 8_192, "{}", target.len());
+        acme.anonymous(Method::GET, target).send().await.assert_status(200);
+    }
+    for body in [with("app:x", "ü"), with(&long, "%")] {
+        acme.post(ONBOARDING, body).await.assert_status(400).assert_codes(&["ER367"]);
+    }
+}
+
+#[tokio::test]
 async fn without_a_key_or_a_secret_there_is_no_url() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
