@@ -21,9 +21,11 @@ use super::framing::HeadError;
 use super::http2::RefusedStreams;
 use super::tls::x509;
 
-/// Streams that a client may reset before their answer: 10 a second, 100 at once. A client that
-/// changes its mind more often is attacking (CVE-2023-44487).
-const RESETS: Quota = Quota::new(10, 1, 100);
+/// Streams that a client may reset before their answer at once.
+pub(super) const RESETS_AT_ONCE: u32 = 100;
+/// The same with their rate, 10 a second. A client that changes its mind more often is attacking
+/// (CVE-2023-44487).
+const RESETS: Quota = Quota::new(10, 1, RESETS_AT_ONCE);
 /// Nanoseconds for which a connection uses the bucket of its address without asking for it. Much
 /// less than the time after which an unused one is forgotten.
 const BUCKET_CACHE_NS: u64 = 1_000_000_000;

@@ -32,7 +32,7 @@ pub(super) use self::frame_scan::FrameScan;
 pub(super) use self::refused_streams::RefusedStreams;
 use self::refused_streams::Verdict;
 use self::session::Http2Session;
-use super::connection_info::ConnectionInfo;
+use super::connection_info::{ConnectionInfo, RESETS_AT_ONCE};
 use super::connection_limits::ConnectionLimits;
 use super::framing::BAD_URL;
 use super::lifecycle::{Busy, Phase};
@@ -44,7 +44,7 @@ const STREAMS_MAX: u32 = 100;
 /// Streams that may still run although the client gave up on some of them.
 const RUNNING_MAX: usize = 2 * STREAMS_MAX as usize;
 /// Most streams of a connection that clients share which wait to be accepted although they are reset:
-/// one client may take back as many calls at once. The h2 crate's own 20 suit one client's connection.
+/// each client may take back as many calls at once as on its own connection, [`RESETS_AT_ONCE`].
 const SHARED_RESETS_MAX: usize = 10 * STREAMS_MAX as usize;
 /// Receive window of a stream and of a connection, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -199,14 +199,13 @@ impl Streams {
 /// Bounds of an HTTP/2 connection, which clients may share. Pingora's own defaults come first: a bare
 /// builder has none.
 fn options(is_shared: bool) -> H2Options {
+    let resets_max = if is_shared { SHARED_RESETS_MAX } else { RESETS_AT_ONCE as usize };
     let mut options = default_h2_options();
     options
         .max_concurrent_streams(STREAMS_MAX)
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buffer_size(SEND_BUFFER);
-    if is_shared {
-        options.max_pending_accept_reset_streams(SHARED_RESETS_MAX);
-    }
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(resets_max);
     options
 }

@@ -16,6 +16,8 @@ const DOCUMENTS: u32 = 60;
 const SMALL: u32 = 30;
 /// Calls that one client takes back at once: fewer than may run, since the edge begins each of them.
 const GIVEN_UP: usize = 60;
+/// Calls that a client may reset at once on its own connection.
+const OWN_GIVEN_UP: usize = 100;
 
 /// The setting of the window that a stream begins with (RFC 9113, section 6.5.2).
 fn initial_window(bytes: u32) -> Vec<u8> {
@@ -73,11 +75,21 @@ async fn calls_that_are_taken_back_at_once_end_no_connection_that_a_balancer_sha
         setup.set("edge.forwarded_for", "true").set("edge.trusted_proxies", "127.0.0.0/8");
     })
     .await;
+    goes_on_after(GIVEN_UP, edge).await;
+}
+
+#[tokio::test]
+async fn a_client_may_take_back_as_many_calls_at_once_as_it_may_reset() {
+    goes_on_after(OWN_GIVEN_UP, Edge::start().await).await;
+}
+
+/// The connection of a client that takes back this many calls at once serves its next one.
+async fn goes_on_after(given_up: usize, edge: Edge) {
     let partner = edge.partner("taken-back").await;
     let target = Target { edge: Arc::new(edge), partner };
     let mut frames = Frames::open(&target).await;
     let path = field(b"\x04", &text(b"/api/v1/prices"));
     // Together they are read before the edge accepts the first of them.
-    frames.give_up(&path, GIVEN_UP).await;
+    frames.give_up(&path, given_up).await;
     assert_eq!(frames.ask(&path, 1).await.0, 200);
 }
