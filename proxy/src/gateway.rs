@@ -46,7 +46,7 @@ use self::context::Context;
 pub(crate) use self::context::request_id;
 pub(crate) use self::private_listener::PrivateListener;
 pub(crate) use self::upstream::ADDRESSES_MAX as UPSTREAM_ADDRESSES_MAX;
-use self::upstream::UpstreamExchange;
+use self::upstream::{PreferredAddress, UpstreamExchange};
 use crate::config;
 use crate::server::{Certificates, ClientAddresses, ConnectionInfo, Lifecycle};
 
@@ -65,6 +65,7 @@ pub(crate) struct Gateway {
     listener: ListenerKind,
     bodies: BodyMemory,
     lifecycle: Arc<Lifecycle>,
+    preferred_address: PreferredAddress,
     /// `Strict-Transport-Security` of pages, and of everything for operators.
     hsts: Option<HeaderValue>,
     /// Certificates of all listeners, the public one's first; on the operations listener alone.
@@ -132,8 +133,9 @@ impl Gateway {
         bodies: BodyMemory,
         lifecycle: Arc<Lifecycle>,
     ) -> Self {
-        let (certificates, scrape) = (Vec::new(), Mutex::default());
-        Self { core, listener, bodies, lifecycle, hsts: None, certificates, scrape }
+        let (preferred_address, certificates, scrape) = Default::default();
+        let hsts = None;
+        Self { core, listener, bodies, lifecycle, preferred_address, hsts, certificates, scrape }
     }
 
     /// Tells browsers to use HTTPS alone for this time.
@@ -184,7 +186,8 @@ impl ProxyHttp for Gateway {
     }
 
     async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
-        upstream(context)?.peer().await
+        let now = self.core.clock.monotonic_ns();
+        upstream(context)?.peer(&self.preferred_address, now).await
     }
 
     /// Has the backend's next address tried, if there is one: nothing has been sent yet.
@@ -195,7 +198,8 @@ impl ProxyHttp for Gateway {
         context: &mut Context,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        if upstream(context).is_ok_and(UpstreamExchange::next_address) {
+        let (preferred, now) = (&self.preferred_address, self.core.clock.monotonic_ns());
+        if upstream(context).is_ok_and(|upstream| upstream.next_address(preferred, now)) {
             tracing::warn!(
                 request_id = context.request_id,
                 %error,

@@ -2,8 +2,10 @@
 //! back.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Uri, header};
 use pingora_core::protocols::ALPN;
@@ -18,6 +20,8 @@ use super::body::content_length;
 
 /// Most addresses of the backend that a request tries.
 pub(crate) const ADDRESSES_MAX: usize = 4;
+/// Nanoseconds for which an address is the first since those before it took no connection.
+const PREFERRED_NS: u64 = 30_000_000_000;
 /// Time for finding the backend's addresses.
 const LOOKUP_MAX: Duration = Duration::from_secs(2);
 /// Time for a connection, and with TLS; the addresses that are tried share it.
@@ -46,6 +50,10 @@ const HOP_BY_HOP: [&str; 8] = [
     "trailer",
     "upgrade",
 ];
+
+/// The backend's address behind one that took no connection, and when that was: tried first, the other
+/// would cost every request its share of the time for connecting.
+pub(super) type PreferredAddress = ArcSwapOption<(SocketAddr, u64)>;
 
 /// A request on its way to the backend, and what has come back.
 #[derive(Debug)]
@@ -82,9 +90,14 @@ impl UpstreamExchange {
     ///
     /// # Errors
     /// When the backend's name resolves to no address.
-    pub(super) async fn peer(&mut self) -> Result<Box<HttpPeer>> {
+    pub(super) async fn peer(
+        &mut self,
+        preferred: &PreferredAddress,
+        now_ns: u64,
+    ) -> Result<Box<HttpPeer>> {
         if self.addresses.is_empty() {
             self.addresses = self.look_up().await?;
+            self.prefer(preferred, now_ns);
         }
         let unknown = || Error::explain(ErrorType::ConnectError, "the upstream has no address");
         let address = *self.addresses.get(self.tried).ok_or_else(unknown)?;
@@ -107,6 +120,16 @@ impl UpstreamExchange {
         Ok(Box::new(peer))
     }
 
+    /// Puts the address first that is preferred still.
+    fn prefer(&mut self, preferred: &PreferredAddress, now_ns: u64) {
+        let is_recent = |since_ns: u64| now_ns.saturating_sub(since_ns) < PREFERRED_NS;
+        if let Some((first, since_ns)) = preferred.load().as_deref()
+            && is_recent(*since_ns)
+        {
+            self.addresses.sort_by_key(|address| address != first);
+        }
+    }
+
     /// Finds the backend's addresses, in the order in which they are to be tried.
     async fn look_up(&self) -> Result<Vec<SocketAddr>> {
         let looking = tokio::net::lookup_host((self.upstream.host.as_str(), self.upstream.port));
@@ -117,11 +140,13 @@ impl UpstreamExchange {
         Ok(found.take(ADDRESSES_MAX).collect())
     }
 
-    /// Goes on to the backend's next address; `false` when there is none.
-    pub(super) fn next_address(&mut self) -> bool {
-        let is_there = self.tried + 1 < self.addresses.len();
-        self.tried += usize::from(is_there);
-        is_there
+    /// Goes on to the backend's next address, which is preferred from now on; `false` when there is
+    /// none.
+    pub(super) fn next_address(&mut self, preferred: &PreferredAddress, now_ns: u64) -> bool {
+        let Some(next) = self.addresses.get(self.tried + 1) else { return false };
+        preferred.store(Some(Arc::new((*next, now_ns))));
+        self.tried += 1;
+        true
     }
 
     /// Makes the request the backend's: its target, its authority, and no header but those meant
@@ -211,8 +236,14 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn each_address_is_tried_and_all_of_them_within_the_time_for_one() {
+    const KNOWN: [u8; 3] = [1, 2, 3];
+
+    fn address(last: u8) -> SocketAddr {
+        ([192, 0, 2, last], 80).into()
+    }
+
+    /// A request for a backend of which [`KNOWN`] are known.
+    fn exchange() -> UpstreamExchange {
         let request = PassedOn {
             target: "/".to_owned(),
             headers: HeaderMap::new(),
@@ -220,22 +251,42 @@ mod tests {
         };
         let upstream = Upstream::parse("http://limits.example.com").unwrap();
         let mut exchange = UpstreamExchange::new(request, upstream, None, 0);
-        let known = [1, 2, 3].map(|last| SocketAddr::from(([192, 0, 2, last], 80)));
-        exchange.addresses = known.into();
+        exchange.addresses = KNOWN.map(address).into();
+        exchange
+    }
+
+    #[test]
+    fn the_address_behind_one_that_failed_is_the_first_for_a_while() {
+        let preferred = PreferredAddress::default();
+        let order = |now_ns| {
+            let mut exchange = exchange();
+            exchange.prefer(&preferred, now_ns);
+            exchange.addresses
+        };
+        assert_eq!(order(5), KNOWN.map(address));
+        assert!(exchange().next_address(&preferred, 5));
+        assert_eq!(order(4 + PREFERRED_NS), [2, 1, 3].map(address));
+        assert_eq!(order(5 + PREFERRED_NS), KNOWN.map(address));
+    }
+
+    #[tokio::test]
+    async fn each_address_is_tried_and_all_of_them_within_the_time_for_one() {
+        let (preferred, mut exchange) = (PreferredAddress::default(), exchange());
         let (mut tried, mut connecting) = (Vec::new(), Duration::ZERO);
         let mut with_tls = Duration::ZERO;
         loop {
-            let peer = exchange.peer().await.unwrap();
+            let peer = exchange.peer(&preferred, 0).await.unwrap();
             tried.extend(peer.address().as_inet().copied());
             connecting += peer.options.connection_timeout.unwrap();
             with_tls += peer.options.total_connection_timeout.unwrap();
             // A request that is sent again after a kept connection has ended goes to the same one.
-            assert_eq!(exchange.peer().await.unwrap().address(), peer.address());
-            if !exchange.next_address() {
+            let again = exchange.peer(&preferred, 0).await.unwrap();
+            assert_eq!(again.address(), peer.address());
+            if !exchange.next_address(&preferred, 0) {
                 break;
             }
         }
-        assert_eq!(tried, known);
+        assert_eq!(tried, KNOWN.map(address));
         assert!(connecting <= CONNECT_MAX && with_tls <= HANDSHAKE_MAX);
     }
 }
