@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
@@ -86,6 +86,8 @@ struct PublicListener {
     clients: ClientAddresses,
     addresses: KeyedGcra<IpAddr, SharedGcra>,
     in_flight: InFlight,
+    /// Requests at the upstream, as many as in flight.
+    at_upstream: InFlight,
     uploads: BodyMemory,
     answer_max: Duration,
     connection_age_max: Duration,
@@ -107,6 +109,7 @@ impl Gateway {
             clients: ClientAddresses::new(edge),
             addresses: KeyedGcra::new(ADDRESSES_MAX, idle),
             in_flight: InFlight::new(edge),
+            at_upstream: InFlight::new(edge),
             uploads: BodyMemory::new(memory, (memory - memory / 4).max(FORM_BYTES_MAX)),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
@@ -240,6 +243,8 @@ impl ProxyHttp for Gateway {
         upstream(context)?.answer(answer, self.core.clock.monotonic_ns())
     }
 
+    /// Holds the body back until it has come whole: however slowly the client takes it, the backend's
+    /// part is over then.
     fn response_body_filter(
         &self,
         _: &mut Session,
@@ -248,10 +253,24 @@ impl ProxyHttp for Gateway {
         context: &mut Context,
     ) -> Result<Option<Duration>> {
         let now = self.core.clock.monotonic_ns();
+        let part = body.take().unwrap_or_default();
+        upstream(context)?.hold(&part, now)?;
         if end {
             context.set_answered(now);
+            *body = Some(upstream(context)?.whole_body());
         }
-        upstream(context)?.body(body.as_ref(), now).map(|()| None)
+        Ok(None)
+    }
+
+    /// Ends the body where trailers do, and leaves them out (RFC 9110, section 6.5.1).
+    async fn response_trailer_filter(
+        &self,
+        _: &mut Session,
+        _: &mut HeaderMap,
+        context: &mut Context,
+    ) -> Result<Option<Bytes>> {
+        context.set_answered(self.core.clock.monotonic_ns());
+        upstream(context).map(|upstream| Some(upstream.whole_body()))
     }
 
     async fn fail_to_proxy(

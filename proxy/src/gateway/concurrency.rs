@@ -12,8 +12,8 @@ use rampart_core::platform::network::network;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::Gateway;
 use super::context::Context;
-use super::{Gateway, PublicListener};
 use crate::config;
 
 /// Why the core gave no answer.
@@ -98,27 +98,22 @@ const OF_ALL: Limit =
     Limit { name: "total", attempt: "take a request: too many are in flight", is_share: false };
 
 impl Gateway {
-    /// Takes one of the permits for requests in flight.
+    /// Takes one of the permits of `in_flight`.
     ///
     /// # Errors
     /// The finished answer.
     pub(super) fn acquire_permit(
         &self,
-        public: &PublicListener,
-        context: &mut Context,
-    ) -> Result<(), Box<Reply>> {
-        match public.in_flight.try_acquire(context.client_address, &context.labels.partner) {
-            Ok(permit) => {
-                context.permit = Some(permit);
-                Ok(())
-            }
-            Err(Limit { name, attempt, is_share }) => {
-                self.core.metrics.request_shed(name);
-                Err(Box::new(match is_share {
-                    true => self.core.refuse_share(&context.request_id, attempt),
-                    false => self.unavailable(context, attempt),
-                }))
-            }
-        }
+        in_flight: &InFlight,
+        context: &Context,
+    ) -> Result<Permit, Box<Reply>> {
+        let acquired = in_flight.try_acquire(context.client_address, &context.labels.partner);
+        acquired.map_err(|Limit { name, attempt, is_share }| {
+            self.core.metrics.request_shed(name);
+            Box::new(match is_share {
+                true => self.core.refuse_share(&context.request_id, attempt),
+                false => self.unavailable(context, attempt),
+            })
+        })
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct Context {
     pub(super) ended_ns: Option<u64>,
     /// One of those that may be in the core, given back as soon as the answer is made.
     pub(super) permit: Option<Permit>,
+    /// One of those that may have a connection to a backend. Pingora gives one of HTTP/1 back only when
+    /// the client has taken the answer.
+    pub(super) upstream_permit: Option<Permit>,
     /// The request in a trace, if it is in one.
     pub(super) span: Option<Span>,
     /// The request on its way to a backend, if it goes to one.
@@ -73,6 +76,7 @@ impl Context {
             answered_ns: None,
             ended_ns: None,
             permit: None,
+            upstream_permit: None,
             span: None,
             upstream: None,
             in_flight: None,

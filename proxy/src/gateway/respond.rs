@@ -160,8 +160,9 @@ impl Gateway {
                 return refused(self.refuse_body(context, why, code));
             }
         };
-        if let Err(reply) = self.acquire_permit(public, context) {
-            return refused(*reply);
+        match self.acquire_permit(&public.in_flight, context) {
+            Ok(permit) => context.permit = Some(permit),
+            Err(reply) => return refused(*reply),
         }
         match upstream {
             Some(_) if session.retry_buffer_truncated() => {
@@ -208,6 +209,10 @@ impl Gateway {
         let proving = context.scope().run(self.core.pass_on(&upstream, admission, head));
         match timeout(public.answer_max, proving).await {
             Ok(Ok(request)) => {
+                match self.acquire_permit(&public.at_upstream, context) {
+                    Ok(permit) => context.upstream_permit = Some(permit),
+                    Err(reply) => return Some(*reply),
+                }
                 let span = context.scope().outgoing(&self.core.clock, admission.route.path);
                 let now = self.core.clock.monotonic_ns();
                 context.upstream = Some(UpstreamExchange::new(request, upstream, span, now));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, Uri, header};
 use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -36,7 +36,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Requests that share one HTTP/2 connection.
 const STREAMS_MAX: usize = 100;
 /// Largest answer, in bytes, and the window in which HTTP/2 sends it.
-const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// Headers that are about one connection (RFC 9110, section 7.6.1). How the body is delimited
 /// (`Transfer-Encoding`) is Pingora's.
@@ -67,18 +67,20 @@ pub(super) struct UpstreamExchange {
     /// Its part of the trace, until the exchange is over.
     span: Option<Span>,
     began_ns: u64,
-    seen: u64,
+    /// What has come of the answer's body: the backend need not wait for the client.
+    body: BytesMut,
 }
 
 impl UpstreamExchange {
     /// `request` goes to `upstream` now.
-    pub(super) const fn new(
+    pub(super) fn new(
         request: PassedOn,
         upstream: Upstream,
         span: Option<Span>,
         began_ns: u64,
     ) -> Self {
-        Self { request, upstream, addresses: Vec::new(), tried: 0, span, began_ns, seen: 0 }
+        let (addresses, body) = (Vec::new(), BytesMut::new());
+        Self { request, upstream, addresses, tried: 0, span, began_ns, body }
     }
 
     /// Headers that a refusal carries too.
@@ -184,7 +186,7 @@ impl UpstreamExchange {
     /// When the answer is too large or takes too long.
     pub(super) fn answer(&self, answer: &mut ResponseHeader, now_ns: u64) -> Result<()> {
         self.check_time(now_ns)?;
-        if content_length(&answer.headers).is_some_and(|length| length > ANSWER_BYTES_MAX) {
+        if content_length(&answer.headers).is_some_and(|length| length > ANSWER_BYTES_MAX as u64) {
             return Err(too_large());
         }
         let named = answer.headers.get_all(header::CONNECTION).iter();
@@ -203,17 +205,21 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Counts the answer's body and looks at the clock.
+    /// Keeps a part of the answer's body, and looks at the clock.
     ///
     /// # Errors
     /// When it is too large or takes too long.
-    pub(super) fn body(&mut self, body: Option<&Bytes>, now_ns: u64) -> Result<()> {
-        let size = body.map_or(0, |bytes| u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        self.seen = self.seen.saturating_add(size);
-        if self.seen > ANSWER_BYTES_MAX {
+    pub(super) fn hold(&mut self, part: &[u8], now_ns: u64) -> Result<()> {
+        if self.body.len() + part.len() > ANSWER_BYTES_MAX {
             return Err(too_large());
         }
+        self.body.extend_from_slice(part);
         self.check_time(now_ns)
+    }
+
+    /// The body, which has come whole.
+    pub(super) fn whole_body(&mut self) -> Bytes {
+        self.body.split().freeze()
     }
 
     fn check_time(&self, now_ns: u64) -> Result<()> {

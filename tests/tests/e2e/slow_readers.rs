@@ -26,7 +26,7 @@ const PACE_KEPT: Duration = Duration::from_secs(8);
 const END_MAX: Duration = Duration::from_secs(20);
 
 /// A connection whose client gives an answer room for one byte.
-async fn narrow(edge: &Edge) -> SendRequest<Bytes> {
+pub(super) async fn narrow(edge: &Edge) -> SendRequest<Bytes> {
     let stream = connect(edge.address, "h2").await.unwrap();
     let mut builder = h2::client::Builder::new();
     let (sender, connection) = builder.initial_window_size(1).handshake(stream).await.unwrap();

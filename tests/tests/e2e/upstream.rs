@@ -3,20 +3,23 @@
 mod backend;
 
 use futures::future::join_all;
-use http::Method;
+use http::{Method, Request};
 use rampart_tests::answer::Answer;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::CERTIFICATE;
-use rampart_tests::deadline::SOON;
-use rampart_tests::edge::Edge;
+use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::user::registration;
 use rampart_tests::wire::Wire;
 use tokio::time::timeout;
 
 use self::backend::{Backend, Behaviour, Spoken};
+use crate::slow_readers::narrow;
 
 const PATH: &str = "/api/v2/user/limit";
 const ANSWER: &str = r#"{"limits": {},   "of": "the backend"}"#;
+/// Requests of a partner that may be in flight, and as many at the backend.
+const IN_FLIGHT: usize = 2;
 
 struct Ground {
     edge: Edge,
@@ -27,12 +30,17 @@ struct Ground {
 
 impl Ground {
     async fn new(spoken: Spoken) -> Self {
+        Self::with(spoken, |_| {}).await
+    }
+
+    async fn with(spoken: Spoken, change: impl FnOnce(&mut Setup)) -> Self {
         let backend = Backend::start(spoken).await;
         let edge = Edge::with(|setup| {
             CERTIFICATE.write(setup.folder());
             let authority = setup.folder().join("cert.pem").display().to_string();
             setup.set("limits.upstream", format!("{}/base", backend.url()));
             setup.set("limits.upstream_ca", authority);
+            change(setup);
         })
         .await;
         let partner = edge.partner("passing").await;
@@ -67,18 +75,53 @@ async fn the_answer_comes_back_unchanged_over_every_protocol() {
             assert!(answer.header("ratelimit").is_some());
             assert_eq!(answer.header("x-of-the-connection"), None, "nominated by Connection");
         }
+        ground.backend.behave(Behaviour::Trailers);
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            assert_eq!(ground.ask(protocol, "").await.assert_status(200).text(), ANSWER);
+        }
         ground.backend.behave(Behaviour::Status(418));
         ground.ask(Protocol::Http1, "").await.assert_status(418);
         ground.backend.behave(Behaviour::Answer);
         let info = ground.partner.request(Method::GET, "/api/v1/user/info");
         info.header("user-identifier", &ground.user).send().await.assert_status(200);
         let heard = ground.backend.heard();
-        assert_eq!(heard.len(), 3, "no other route goes there");
+        assert_eq!(heard.len(), 5, "no other route goes there");
         assert_eq!(
             heard[0].target,
             "/base/api/v2/user/limit?groups=userLimits,accountLimits&a=%20b"
         );
         assert_eq!(ground.backend.connections(), 1, "{spoken:?}: the connection is kept");
+    }
+}
+
+#[tokio::test]
+async fn unread_answers_hold_no_permit_of_the_core_and_each_one_at_the_backend() {
+    for spoken in [Spoken::Http1, Spoken::Http2] {
+        let ground = Ground::with(spoken, |setup| {
+            setup.set("edge.in_flight_per_partner_max", IN_FLIGHT.to_string());
+        })
+        .await;
+        ground.backend.behave(Behaviour::Large);
+        let sender = narrow(&ground.edge).await;
+        let (name, value) = ground.partner.credential();
+        let ask = async || {
+            let request = Request::get(ground.edge.url(PATH)).header(name, value);
+            let request = request.header("user-identifier", &ground.user).body(()).unwrap();
+            let mut sender = sender.clone().ready().await.unwrap();
+            sender.send_request(request, true).unwrap().0.await.unwrap()
+        };
+        let mut unread = Vec::new();
+        for _ in 0..IN_FLIGHT {
+            unread.push(ask().await);
+        }
+        assert!(unread.iter().all(|answer| answer.status() == 200), "{spoken:?}");
+        ground.partner.get("/api/v1/prices").await.assert_status(200);
+        // Each is given up after a while.
+        until("no further one goes to the backend", SOON, async || {
+            unread.push(ask().await);
+            unread.last().filter(|answer| answer.status() != 200).map(|_| ())
+        })
+        .await;
     }
 }
 

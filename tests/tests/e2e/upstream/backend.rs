@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +20,8 @@ use super::ANSWER;
 /// A refusal, whatever its status.
 const REFUSAL: &str =
     r#"{"errors":{"ER038":{"code":"ER038","message":"no limits","solution":"none"}}}"#;
+/// Body of [`Behaviour::Large`]: more than an edge passes on before a client has read of it.
+static LARGE: LazyLock<String> = LazyLock::new(|| " ".repeat(768 * 1024));
 /// Sent over and over by [`Behaviour::Endless`].
 const BLOCK: &[u8] = &[b' '; 64 * 1024];
 /// Number of blocks that [`Behaviour::Endless`] sends.
@@ -42,6 +44,10 @@ pub(super) enum Spoken {
 pub(super) enum Behaviour {
     /// [`ANSWER`] with 200.
     Answer,
+    /// [`ANSWER`] with trailers behind it, over HTTP/2.
+    Trailers,
+    /// [`LARGE`] with 200.
+    Large,
     /// [`REFUSAL`] with this status.
     Status(u16),
     /// Closes without an answer.
@@ -191,7 +197,8 @@ async fn http1(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Shared)
         let kept = "content-type: application/json\r\nx-of-the-backend: kept\r\n\
                     x-of-the-connection: 1\r\nconnection: keep-alive, x-of-the-connection\r\n";
         let (status, body) = match shared.behaviour() {
-            Behaviour::Answer => (200, ANSWER),
+            Behaviour::Answer | Behaviour::Trailers => (200, ANSWER),
+            Behaviour::Large => (200, LARGE.as_str()),
             Behaviour::Status(status) => (status, REFUSAL),
             Behaviour::Silence => return,
             Behaviour::Hang => return std::future::pending().await,
@@ -302,11 +309,17 @@ async fn answer(
             let _ = stream.send_data(Bytes::new(), true);
             return;
         }
-        Behaviour::Answer => (200, ANSWER),
+        Behaviour::Large => (200, LARGE.as_str()),
+        Behaviour::Answer | Behaviour::Trailers => (200, ANSWER),
     };
+    let has_trailers = shared.behaviour() == Behaviour::Trailers;
     let head = head.status(status).body(()).unwrap();
     if let Ok(mut stream) = respond.send_response(head, false) {
         // Whoever does not wait for it gets none.
-        let _ = stream.send_data(Bytes::from_static(text.as_bytes()), true);
+        let _ = stream.send_data(Bytes::from_static(text.as_bytes()), !has_trailers);
+        if has_trailers {
+            let trailer = (HeaderName::from_static("x-trailer"), HeaderValue::from_static("1"));
+            let _ = stream.send_trailers(HeaderMap::from_iter([trailer]));
+        }
     }
 }
