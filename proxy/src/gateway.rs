@@ -185,6 +185,8 @@ impl ProxyHttp for Gateway {
         // `body` times the body as a whole, and `server` the writes.
         session.set_read_timeout(None);
         session.set_total_drain_timeout(Some(DRAIN_MAX));
+        // An upstream's interim answers, which HTTP/1.0 does not know (RFC 9110, section 15.2).
+        session.set_ignore_info_resp(true);
         self.respond(session.as_downstream_mut(), context).await
     }
 

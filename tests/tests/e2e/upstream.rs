@@ -239,6 +239,22 @@ async fn a_backend_that_sends_interim_answers_without_end_is_a_503() {
     }
 }
 
+#[tokio::test]
+async fn an_interim_answer_of_the_backend_is_kept_from_clients() {
+    let ground = Ground::new(Spoken::Http1).await;
+    ground.backend.behave(Behaviour::Hinted);
+    let (name, value) = ground.partner.credential();
+    let user = &ground.user;
+    for version in ["HTTP/1.0", "HTTP/1.1"] {
+        let head = format!(
+            "GET {PATH} {version}\r\nHost: a\r\n{name}: {value}\r\n\
+             User-Identifier: {user}\r\n\r\n"
+        );
+        let answer = Wire::open(ground.edge.address).await.exchange(head.as_bytes()).await;
+        assert_eq!(answer.unwrap().assert_status(200).text(), ANSWER, "{version}");
+    }
+}
+
 /// Asks for what a backend that speaks this protocol does not give.
 async fn misses(spoken: Spoken) {
     let ground = Ground::new(spoken).await;

@@ -22,6 +22,8 @@ const REFUSAL: &str =
     r#"{"errors":{"ER038":{"code":"ER038","message":"no limits","solution":"none"}}}"#;
 /// Body of [`Behaviour::Large`]: more than an edge passes on before a client has read of it.
 static LARGE: LazyLock<String> = LazyLock::new(|| " ".repeat(768 * 1024));
+/// A head that announces another one.
+const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\n\r\n";
 /// Sent over and over by [`Behaviour::Endless`].
 const BLOCK: &[u8] = &[b' '; 64 * 1024];
 /// Number of blocks that [`Behaviour::Endless`] sends.
@@ -46,6 +48,8 @@ pub(super) enum Behaviour {
     Answer,
     /// [`ANSWER`] with trailers behind it, over HTTP/2.
     Trailers,
+    /// An interim head over HTTP/1, and [`ANSWER`] behind it.
+    Hinted,
     /// [`LARGE`] with 200.
     Large,
     /// [`REFUSAL`] with this status.
@@ -198,12 +202,16 @@ async fn http1(mut stream: impl AsyncRead + AsyncWrite + Unpin, shared: &Shared)
                     x-of-the-connection: 1\r\nconnection: keep-alive, x-of-the-connection\r\n";
         let (status, body) = match shared.behaviour() {
             Behaviour::Answer | Behaviour::Trailers => (200, ANSWER),
+            Behaviour::Hinted => {
+                let _ = stream.write_all(INTERIM).await;
+                (200, ANSWER)
+            }
             Behaviour::Large => (200, LARGE.as_str()),
             Behaviour::Status(status) => (status, REFUSAL),
             Behaviour::Silence => return,
             Behaviour::Hang => return std::future::pending().await,
             Behaviour::Interim => {
-                while stream.write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n").await.is_ok() {
+                while stream.write_all(INTERIM).await.is_ok() {
                     after(INTERIM_PAUSE).await;
                 }
                 return;
@@ -310,7 +318,7 @@ async fn answer(
             return;
         }
         Behaviour::Large => (200, LARGE.as_str()),
-        Behaviour::Answer | Behaviour::Trailers => (200, ANSWER),
+        Behaviour::Answer | Behaviour::Trailers | Behaviour::Hinted => (200, ANSWER),
     };
     let has_trailers = shared.behaviour() == Behaviour::Trailers;
     let head = head.status(status).body(()).unwrap();
