@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pingora_core::apps::HttpServerOptions;
+use pingora_core::listeners::tls::Acceptor;
 use pingora_core::server::configuration::{Opt, ServerConf};
 use pingora_core::server::{Fds, ListenFds, RunArgs, Server, ShutdownWatch};
 use pingora_core::services::Service;
@@ -43,7 +44,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
-use self::connection_limits::{AddressPermits, ConnectionLimits, Tls};
+use self::connection_limits::{AddressPermits, ConnectionLimits};
 pub(crate) use self::deadline::now;
 use self::descriptors::HeldDescriptors;
 pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, TARGET_BYTES_MAX, check_parsed};
@@ -292,10 +293,10 @@ impl EdgeService {
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
-        let of_private = |certificate| Tls::of_private(certificate, &edge.tls, &core);
-        let admin_tls = of_private(self.shutdown.admin_certificate.as_ref())?;
-        let connectors_tls = self.shutdown.connectors_certificate.as_ref();
-        let connectors_tls = of_private(connectors_tls)?;
+        let private_tls =
+            |certificate: &Option<_>| tls::private_acceptor(certificate.as_ref(), &edge.tls, &core);
+        let admin_tls = private_tls(&self.shutdown.admin_certificate)?;
+        let connectors_tls = private_tls(&self.shutdown.connectors_certificate)?;
         let public =
             Gateway::public(Arc::clone(&core), edge, Arc::clone(lifecycle), self.log.clone());
         let private =
@@ -307,7 +308,7 @@ impl EdgeService {
             .with_certificates(self.shutdown.all_certificates());
         let sockets = &self.sockets;
         let mut listeners = vec![
-            self.listener(public, &core, &sockets.edge, Some(Tls(acceptor))),
+            self.listener(public, &core, &sockets.edge, Some(acceptor)),
             self.listener(operators, &core, [&sockets.admin], admin_tls),
             self.listener(operations, &core, [&sockets.ops], None),
         ];
@@ -336,7 +337,7 @@ impl EdgeService {
         gateway: Gateway,
         core: &Core,
         sockets: impl IntoIterator<Item = &'a Bound>,
-        tls: Option<Tls>,
+        tls: Option<Acceptor>,
     ) -> Listener {
         let (edge, public) = (&self.config.edge, gateway.is_public());
         let mut proxy = http_proxy(&self.conf, gateway);

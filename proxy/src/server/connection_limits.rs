@@ -13,7 +13,6 @@ use pingora_core::protocols::l4::stream::Stream as Socket;
 use pingora_core::protocols::{ALPN, Peek as _, Ssl as _, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
-use rampart_core::Core;
 use rampart_core::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use rampart_core::platform::metrics::Metrics;
 use rampart_core::platform::network::network;
@@ -29,38 +28,12 @@ use super::http2::{self, FrameScan};
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
-use super::tls::{self, Certificates};
-use crate::config;
 use crate::gateway::Gateway;
-use crate::startup_error::StartupError;
 
 /// Time for a TLS handshake, and for the PROXY protocol before it.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Handshakes that an address may have under way; three quarters of its connections, if that is more.
 const HANDSHAKES_PER_ADDRESS: usize = 64;
-
-/// TLS on a listener: Pingora's acceptor. Its listeners take settings only, and those have no ticket
-/// keys.
-pub(super) struct Tls(pub(super) Acceptor);
-
-impl Tls {
-    /// Of a private listener, if it has a certificate, whose files are watched from here on.
-    ///
-    /// # Errors
-    /// When rustls cannot be set up.
-    pub(super) fn of_private(
-        certificate: Option<&Arc<Certificates>>,
-        settings: &config::Tls,
-        core: &Arc<Core>,
-    ) -> Result<Option<Self>, StartupError> {
-        let Some(certificate) = certificate else { return Ok(None) };
-        // Their callers have tokens; certificates are for partners.
-        let settings = config::Tls { client_ca: None, ..settings.clone() };
-        let acceptor = tls::acceptor(Arc::clone(certificate), &settings, core)?;
-        tokio::spawn(Arc::clone(certificate).watch());
-        Ok(Some(Self(acceptor)))
-    }
-}
 
 /// The connections of each address on a listener, and its handshakes among them.
 pub(super) struct AddressPermits {
@@ -107,8 +80,9 @@ pub(super) struct ConnectionLimits {
     /// Age and number of requests after which a connection is closed.
     pub(super) connection_max_age: Duration,
     pub(super) connection_requests_max: u32,
-    /// There on the public listener, and on a private one with a certificate.
-    pub(super) tls: Option<Tls>,
+    /// There on the public listener, and on a private one with a certificate. Pingora's listeners take
+    /// settings only, and those have no ticket keys.
+    pub(super) tls: Option<Acceptor>,
     pub(super) lifecycle: Arc<Lifecycle>,
     /// Turns true when idle connections are to be closed.
     pub(super) closing: watch::Sender<bool>,
@@ -184,7 +158,7 @@ impl ConnectionLimits {
         let admitted = (!self.clients.is_shared(client)).then(|| self.addresses.admit(client));
         let admitted = admitted.transpose().inspect_err(|cause| self.refuse(cause)).ok()?;
         let (connection, _handshake) = admitted.unzip();
-        let Some(Tls(acceptor)) = &self.tls else { return Some((socket, client, connection)) };
+        let Some(acceptor) = &self.tls else { return Some((socket, client, connection)) };
         let handshake = async {
             socket.try_peek(&mut [0]).await.ok()?;
             Some(acceptor.tls_handshake(*socket).await)

@@ -266,6 +266,23 @@ pub(crate) fn acceptor(
     Ok(Acceptor::from_server_config(Arc::new(config)))
 }
 
+/// The same of a private listener, if it has a certificate, whose files are watched from here on.
+///
+/// # Errors
+/// When rustls cannot be set up.
+pub(crate) fn private_acceptor(
+    certificates: Option<&Arc<Certificates>>,
+    tls: &Tls,
+    core: &Arc<Core>,
+) -> Result<Option<Acceptor>, StartupError> {
+    let Some(certificates) = certificates else { return Ok(None) };
+    // Their callers have tokens; certificates are for partners.
+    let tls = Tls { client_ca: None, ..tls.clone() };
+    let acceptor = acceptor(Arc::clone(certificates), &tls, core)?;
+    tokio::spawn(Arc::clone(certificates).watch());
+    Ok(Some(acceptor))
+}
+
 /// A configuration that lacks only its own certificates, and the authorities that clients' are checked
 /// against.
 pub(super) fn builder(
