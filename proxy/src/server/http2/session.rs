@@ -168,12 +168,8 @@ impl Session for Http2Session {
         if end { self.finish().await } else { Ok(()) }
     }
 
-    async fn write_trailers(&mut self, trailers: HeaderMap) -> Result<()> {
-        self.send_head(false)?;
-        if let Some(stream) = self.answer_body.as_mut().filter(|_| !self.ended) {
-            stream.send_trailers(trailers).or_err(ErrorType::WriteError, "send trailers")?;
-            self.ended = true;
-        }
+    /// No answer has trailers: the gateway leaves those of an upstream out.
+    async fn write_trailers(&mut self, _: HeaderMap) -> Result<()> {
         Ok(())
     }
 
@@ -189,11 +185,7 @@ impl Session for Http2Session {
                     self.write_body(data.unwrap_or_default(), false).await?;
                     end
                 }
-                HttpTask::Trailer(Some(trailers)) => {
-                    self.write_trailers(*trailers).await?;
-                    true
-                }
-                HttpTask::Trailer(None) | HttpTask::Done => true,
+                HttpTask::Trailer(_) | HttpTask::Done => true,
                 HttpTask::Failed(error) => return Err(error),
                 HttpTask::UpgradedBody(..) => {
                     return Error::e_explain(ErrorType::InternalError, "an upgrade in HTTP/2");
