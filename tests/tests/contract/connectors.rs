@@ -17,6 +17,7 @@ mod queue;
 mod receipts_by_hand;
 mod refund_races;
 mod refunds;
+mod refunds_at_the_provider;
 mod refunds_by_hand;
 mod refunds_without_connector;
 mod return_fees;

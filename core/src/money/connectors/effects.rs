@@ -44,6 +44,11 @@ pub(super) struct Finished {
 }
 
 impl Finished {
+    /// True if it gives money back.
+    pub(super) fn is_refund(&self) -> bool {
+        self.kind == CommandKind::PaymentRefund.as_str()
+    }
+
     /// Opens the command's body.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::payments::refund_withdrawals::is_told;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -49,8 +50,9 @@ impl Endpoint for ReportResult {
         details: "`done` and `rejected` end it; `retry` has it leased again later, after \
                   `retryAfterSeconds` or twice as long each time, until \
                   `connectors.attempts_max` attempts have been made: then it is rejected, as is a \
-                  payout whose order waits or is over by then. The same result again is answered \
-                  as the first time. A lost lease is 409, and changes nothing: lease the command \
+                  payout whose order waits or is over by then, and a refund of which the provider \
+                  has told that somebody else has made it. The same result again is answered as \
+                  the first time. A lost lease is 409, and changes nothing: lease the command \
                   again.",
         path: &[ID],
         body: Shape::of::<NewResult>(),
@@ -187,7 +189,7 @@ pub(super) async fn settle(
         result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
         reason: new.reason.clone(),
     };
-    // After an attempt that told nothing coins may have left: then only another one can find out.
+    // After an attempt that told nothing money may have left: then only another one can find out.
     let is_withdrawn = new.outcome == Outcome::Retry
         && row.attempt == retries
         && is_not_owed(conn, core, &finished).await?;
@@ -200,8 +202,8 @@ pub(super) async fn settle(
     let sealed = new.seal(core, row.client_id, id)?;
     let due_at = write(conn, id, state, row.retries, new, &digest, sealed).await?;
     let mut causes = Vec::new();
-    // The order of one that is withdrawn waits, or is over: its state is another's word.
-    if state != "open" && !is_withdrawn {
+    // The order of a payout that is withdrawn waits, or is over: its state is another's word.
+    if state != "open" && (!is_withdrawn || finished.is_refund()) {
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
     }
     // Last: other calls of the connector wait for its row until the commit.
@@ -238,8 +240,9 @@ async fn lock_user(conn: &mut Connection, connector: &str, id: Uuid) -> Result<(
     Ok(())
 }
 
-/// True if the command sends what its order does not owe any more, or must not send now: it is
-/// withdrawn in place of another attempt. The order's row stays locked until the transaction ends.
+/// True if the command sends what its order does not owe any more, or must not send now, or gives
+/// back what was given back at its provider: it is withdrawn in place of another attempt. The
+/// order's row stays locked until the transaction ends.
 ///
 /// # Errors
 /// The database's, or when the command's body cannot be opened.
@@ -248,6 +251,9 @@ async fn is_not_owed(conn: &mut Connection, core: &Core, command: &Finished) -> 
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), Some(order)) => {
             let key = OrderKey { client: command.client, order };
             Ok(!is_owed(conn, key, kind, command.amount(core)?).await?)
+        }
+        (Some(CommandKind::PaymentRefund), _) => {
+            Ok(is_told(conn, command.client, command.command).await?)
         }
         _ => Ok(false),
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::bookings::unwind;
 use super::catch_up::catch_up;
 use super::earlier::{Arrived, take_off, take_over};
-use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed};
+use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed, withdraw_told};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
 use super::return_fees::{fee_account, return_fee};
@@ -212,6 +212,8 @@ impl Recording<'_> {
             let (client, order) = (self.client, self.order.as_ref().map(|order| order.key.order));
             let commanded = CommandedRefunds { client, order, currency: &self.currency };
             commanded.withdraw_beyond(conn, self.core, left, Some(self.report)).await?;
+        } else {
+            withdraw_told(conn, self.core, self.report).await?;
         }
         let Some(order) = order else { return Ok(()) };
         let after = self.position(conn).await?;

@@ -1,9 +1,13 @@
 //! Refunds that are taken back: their connector has sent nothing and never will, so what was set aside
 //! is owed again.
 
+mod told;
+
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+pub(super) use self::told::withdraw_told;
+pub(crate) use self::told::{is_told, withdraw_rejected};
 use super::report::Report;
 use super::store::hold_book;
 use super::terms::OrderTerms;
@@ -99,7 +103,10 @@ impl CommandedRefunds<'_> {
         .fetch_all(&mut *conn)
         .await?;
         for row in withdrawn {
-            withdraw(conn, core, row.refund_id, row.given, by_hand.is_none()).await?;
+            let refund = Withdrawn::of(row.refund_id);
+            let is_of_whole = by_hand.is_none();
+            let refund = Withdrawn { by_hand: row.given, is_of_whole, ..refund };
+            withdraw(conn, core, refund).await?;
         }
         Ok(())
     }
@@ -170,42 +177,37 @@ pub(super) async fn withdraw_disputed(
     .fetch_all(&mut *conn)
     .await?;
     for refund in withdrawn {
-        withdraw(conn, core, refund, Decimal::ZERO, false).await?;
+        withdraw(conn, core, Withdrawn::of(refund)).await?;
     }
     Ok(())
 }
 
-/// Withdraws the refund of a command that was rejected.
-pub(crate) async fn withdraw_rejected(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    command: Uuid,
-) -> Result<(), sqlx::Error> {
-    let refund = sqlx::query_scalar!(
-        "select r.refund_id from command c \
-         join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key \
-         where c.client_id = $1 and c.command_id = $2 and c.kind = 'payment.refund'",
-        client.uuid(),
-        command,
-    )
-    .fetch_optional(&mut *conn)
-    .await?;
-    match refund {
-        Some(refund) => withdraw(conn, core, refund, Decimal::ZERO, false).await,
-        None => Ok(()),
+/// A refund that is withdrawn.
+#[derive(Clone, Copy, Debug)]
+struct Withdrawn {
+    refund: Uuid,
+    /// The part of it that was given back by hand.
+    by_hand: Decimal,
+    /// The part of it that was given back at the provider by somebody else than us.
+    told: Decimal,
+    /// Its order is given back as a whole.
+    is_of_whole: bool,
+}
+
+impl Withdrawn {
+    const fn of(refund: Uuid) -> Self {
+        let nothing = Decimal::ZERO;
+        Self { refund, by_hand: nothing, told: nothing, is_of_whole: false }
     }
 }
 
 /// Books what is still set aside for a refund to where it is owed again: to the order's customer if
 /// the order is not executed, and is open or being given back as a whole, else to suspense, where
-/// an operator finds it. What was `given` back of it by hand is owed no more.
+/// an operator finds it. What was given back of it otherwise is owed no more.
 async fn withdraw(
     conn: &mut Connection,
     core: &Core,
-    refund: Uuid,
-    given: Decimal,
-    is_of_whole: bool,
+    withdrawn: Withdrawn,
 ) -> Result<(), sqlx::Error> {
     let row = sqlx::query!(
         r#"
@@ -218,7 +220,7 @@ async fn withdraw(
         left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
         where r.refund_id = $1
         "#,
-        refund,
+        withdrawn.refund,
     )
     .fetch_one(&mut *conn)
     .await?;
@@ -241,19 +243,21 @@ async fn withdraw(
     let is_open = order.is_some_and(|order| {
         // The event that gives an order back has ended it already.
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        (waits || is_of_whole) && !position.is_executed(&order.amounts.crypto_currency)
+        (waits || withdrawn.is_of_whole) && !position.is_executed(&order.amounts.crypto_currency)
     });
     let owed_in = if is_open && !row.is_unexpected { Customer } else { Suspense };
-    // What was given back by hand meanwhile has taken from it, and the rest is for other refunds.
+    // What was given back otherwise meanwhile has taken from it, and the rest is for other refunds.
     let set_aside = position.owed(RefundPayable, &row.currency) - others;
-    let amount = set_aside.min(row.amount - given).max(Decimal::ZERO);
+    let Withdrawn { refund, by_hand, told, .. } = withdrawn;
+    let amount = set_aside.min(row.amount - by_hand - told).max(Decimal::ZERO);
     sqlx::query!(
-        "insert into payment_refund_withdrawal (client_id, refund_id, amount, owed_in) \
-         values ($1, $2, $3, $4)",
+        "insert into payment_refund_withdrawal (client_id, refund_id, amount, owed_in, told) \
+         values ($1, $2, $3, $4, $5)",
         row.client_id,
         refund,
         amount,
         owed_in.as_str(),
+        told,
     )
     .execute(&mut *conn)
     .await?;

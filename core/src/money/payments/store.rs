@@ -278,7 +278,8 @@ impl StoredPayment {
     }
 
     /// The part that its connector has told of as given back, by the payment's reference, beyond
-    /// the refunds that were asked for and may be what it tells of.
+    /// the refunds that were asked for and may be what it tells of, and beyond what it has told of
+    /// as given back in place of one.
     pub(crate) async fn given_back_unasked(
         &self,
         conn: &mut Connection,
@@ -290,12 +291,16 @@ impl StoredPayment {
                     where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
                         and coalesce(b.original_reference, b.provider_reference) = $2), 0)
                 - coalesce((
-                    select sum(r.amount) from payment p
+                    select sum(case when c.state is null or c.state = 'done' then r.amount
+                        else w.told end)
+                    from payment p
                     join payment_refund r
                         on r.client_id = p.client_id and r.payment_id = p.payment_id
+                    left join payment_refund_withdrawal w
+                        on w.client_id = r.client_id and w.refund_id = r.refund_id
                     left join lateral refund_command(r.client_id, r.refund_id) c on true
-                    where p.connector = $1 and p.kind = $4 and p.provider_reference = $2
-                        and (c.state is null or c.state = 'done')), 0), 0) as "given_back!"
+                    where p.connector = $1 and p.kind = $4 and p.provider_reference = $2), 0), 0)
+                as "given_back!"
             "#,
             self.connector,
             self.reference,
