@@ -1,0 +1,114 @@
+//! The objects of Stripe's API, as far as they matter here.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A payment.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Intent {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    amount: i64,
+    amount_received: Option<i64>,
+    pub(crate) currency: String,
+    pub(crate) client_secret: Option<String>,
+    created: i64,
+    pub(crate) canceled_at: Option<i64>,
+    pub(crate) cancellation_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: Metadata,
+    /// The charge, or its id.
+    #[serde(default)]
+    latest_charge: Value,
+}
+
+impl Intent {
+    /// The amount that was charged, in the smallest unit.
+    pub(crate) fn charged(&self) -> i64 {
+        self.amount_received.unwrap_or(self.amount)
+    }
+
+    /// Time of the charge, in seconds since 1970; of the payment itself if it names none.
+    pub(crate) fn charged_at(&self) -> i64 {
+        self.latest_charge["created"].as_i64().unwrap_or(self.created)
+    }
+}
+
+/// Our own notes on a payment or a refund.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) order: Option<String>,
+    pub(crate) partner: Option<String>,
+    pub(crate) command: Option<String>,
+}
+
+/// A refund.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Refund {
+    pub(crate) id: String,
+    /// `succeeded`, `pending`, `requires_action`, `failed` or `canceled`.
+    pub(crate) status: Option<String>,
+    pub(crate) amount: i64,
+    pub(crate) currency: String,
+    pub(crate) created: i64,
+    pub(crate) payment_intent: Option<String>,
+    pub(crate) failure_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: Metadata,
+}
+
+/// A dispute.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dispute {
+    pub(crate) id: String,
+    pub(crate) status: String,
+    pub(crate) amount: i64,
+    pub(crate) currency: String,
+    pub(crate) created: i64,
+    pub(crate) payment_intent: Option<String>,
+    pub(crate) reason: Option<String>,
+}
+
+/// News of the account: the kind, and the object that it is about.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Event {
+    pub(crate) id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) created: i64,
+    pub(crate) data: EventData,
+}
+
+/// What is kept of an event's content: the object is read anew.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct EventData {
+    pub(crate) object: EventObject,
+}
+
+/// The object that an event is about.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct EventObject {
+    pub(crate) id: Option<String>,
+    pub(crate) payment_intent: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_charge_is_read_expanded_or_not() {
+        let intent = |charge: Value| {
+            let document = json!({"id": "pi_1", "status": "succeeded", "amount": 100,
+                "amount_received": 90, "currency": "eur", "created": 5, "latest_charge": charge,
+                "metadata": {"order": "7", "other": "x"}});
+            Intent::deserialize(document).unwrap()
+        };
+        assert_eq!(intent(json!({"created": 9})).charged_at(), 9);
+        assert_eq!(intent(json!("ch_1")).charged_at(), 5);
+        assert_eq!(intent(Value::Null).charged(), 90);
+        assert_eq!(intent(Value::Null).metadata.order.as_deref(), Some("7"));
+    }
+}
