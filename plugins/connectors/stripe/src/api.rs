@@ -39,6 +39,9 @@ pub(crate) enum ApiError {
     /// It had no effect, and never will have.
     #[error("{0}")]
     Refused(String),
+    /// The key lacks the permission for it: it had no effect, and may succeed later.
+    #[error("the provider's key lacks the permission for {0}")]
+    Forbidden(String),
     /// There is no such object.
     #[error("the account has no {0}")]
     Missing(String),
@@ -236,8 +239,12 @@ fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ApiError {
     let message: String = message.chars().take(REASON_CHARS_MAX).collect();
     match status {
         // The account's own message repeats a part of the key.
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+        StatusCode::UNAUTHORIZED => {
             ApiError::Passing("the provider refuses the secret key".to_owned())
+        }
+        StatusCode::FORBIDDEN => {
+            let collection = path.split('/').next().unwrap_or(path);
+            ApiError::Forbidden(collection.to_owned())
         }
         StatusCode::NOT_FOUND => ApiError::Missing(path.to_owned()),
         StatusCode::TOO_MANY_REQUESTS => {
@@ -266,7 +273,7 @@ mod tests {
         let of = |status: u16| {
             refusal(StatusCode::from_u16(status).unwrap(), "refunds", body.as_bytes())
         };
-        for status in [401, 403, 429] {
+        for status in [401, 429] {
             assert!(matches!(of(status), ApiError::Passing(_)), "{status}");
         }
         for status in [408, 409, 500, 502, 503] {
@@ -276,7 +283,11 @@ mod tests {
             assert!(matches!(of(status), ApiError::Refused(_)), "{status}");
         }
         assert_eq!(of(404), ApiError::Missing("refunds".to_owned()));
-        assert!(!of(401).to_string().contains("sk_"), "a key is never repeated");
+        let forbidden = refusal(StatusCode::FORBIDDEN, "disputes/dp_1", body.as_bytes());
+        assert_eq!(forbidden, ApiError::Forbidden("disputes".to_owned()));
+        for status in [401, 403] {
+            assert!(!of(status).to_string().contains("sk_"), "a key is never repeated");
+        }
         assert!(matches!(refusal(StatusCode::BAD_REQUEST, "x", b"<html>"), ApiError::Refused(_)));
     }
 

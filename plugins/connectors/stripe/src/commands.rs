@@ -210,7 +210,9 @@ impl Connector {
             return Ok(not_exact(wanted.amount, &wanted.currency));
         };
         let earlier = self.earlier_refund(command, &wanted).await.map_err(|error| match error {
-            ApiError::Passing(reason) => Interrupted::Unknown(reason),
+            error @ (ApiError::Passing(_) | ApiError::Forbidden(_)) => {
+                Interrupted::Unknown(error.to_string())
+            }
             error => perhaps_made(error),
         })?;
         let refund = match earlier {

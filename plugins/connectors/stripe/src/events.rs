@@ -1,6 +1,8 @@
 //! News of the account, from a webhook or from polling. Both only say which object has changed: it is
 //! read anew, so that nothing depends on their order, their number or who sent them.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rampart_connector::ClientError;
@@ -27,6 +29,21 @@ impl From<ApiError> for NotTaken {
     }
 }
 
+/// Events that were passed over since the start, by their cause: one for each collection of objects at
+/// most.
+#[derive(Debug, Default)]
+pub(crate) struct PassedOver(Mutex<BTreeMap<String, u64>>);
+
+impl PassedOver {
+    /// Counts one; how many there are of its cause.
+    fn count(&self, cause: &str) -> u64 {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(cause.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+}
+
 impl Connector {
     /// Reports what an event means. One about nothing of ours means nothing.
     ///
@@ -44,6 +61,9 @@ impl Connector {
                 );
                 Ok(())
             }
+            Err(TakeError::Api(error @ ApiError::Forbidden(_))) => {
+                self.pass_over(event, &error.to_string()).await
+            }
             Err(TakeError::Api(error)) => Err(error.into()),
             Err(TakeError::Edge(error)) => Err(error),
             Ok(()) => Ok(()),
@@ -52,6 +72,16 @@ impl Connector {
             tracing::warn!(event = event.id, kind = event.kind, %error, "an event is taken later");
         }
         taken
+    }
+
+    /// Tells an operator of an event whose object the key may not read, and goes on: every one behind it
+    /// would wait for the permission.
+    async fn pass_over(&self, event: &Event, cause: &str) -> Result<(), NotTaken> {
+        self.report(&facts::passed_over(event, cause)).await?;
+        let count = self.passed_over.count(cause);
+        let (event, kind) = (&event.id, &event.kind);
+        tracing::error!(event, kind, cause, count, "an event is passed over");
+        Ok(())
     }
 
     async fn object_of(&self, event: &Event) -> Result<(), TakeError> {
@@ -148,4 +178,15 @@ pub(crate) enum TakeError {
     Api(#[from] ApiError),
     #[error(transparent)]
     Edge(#[from] NotTaken),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_passed_over_is_counted_by_its_cause() {
+        let passed_over = PassedOver::default();
+        assert_eq!(["a", "b", "a"].map(|cause| passed_over.count(cause)), [1, 1, 2]);
+    }
 }

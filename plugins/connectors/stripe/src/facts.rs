@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::{Number, Value, json};
 
 use crate::amounts;
-use crate::api::{Dispute, Intent, Metadata, Refund};
+use crate::api::{Dispute, Event, Intent, Metadata, Refund};
 
 /// The fact that a payment has arrived; `None` for one that has not.
 pub(crate) fn received(intent: &Intent) -> Option<Value> {
@@ -46,6 +46,15 @@ pub(crate) fn refund_failed(refund: &Refund) -> Option<Value> {
         report["providerReference"] = json!(refund.id);
         report
     })
+}
+
+/// The report that an event was passed over, because its object may not be read.
+pub(crate) fn passed_over(event: &Event, cause: &str) -> Value {
+    let mut report = fact("health", &format!("event/{}", event.id), event.created);
+    report["outcome"] = json!("event passed over");
+    report["reason"] = json!(cause);
+    report["providerReference"] = json!(event.id);
+    report
 }
 
 /// The fact that a payment is disputed. `None` for an inquiry, which takes no money.

@@ -8,6 +8,8 @@ mod api;
 mod commands;
 mod events;
 mod facts;
+#[cfg(test)]
+mod fake;
 mod polling;
 mod settings;
 mod signature;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use rampart_connector::{Client, program};
 
 use self::api::Stripe;
+use self::events::PassedOver;
 use self::settings::Settings;
 
 /// The connector: an edge, and the provider's account.
@@ -26,13 +29,15 @@ use self::settings::Settings;
 pub(crate) struct Connector {
     edge: Client,
     stripe: Stripe,
+    passed_over: PassedOver,
 }
 
 impl Connector {
     fn new(settings: &Settings) -> Result<Self, String> {
         settings.check()?;
         let edge = Client::new(&settings.edge).map_err(|error| error.to_string())?;
-        Ok(Self { edge, stripe: Stripe::new(&settings.stripe)? })
+        let stripe = Stripe::new(&settings.stripe)?;
+        Ok(Self { edge, stripe, passed_over: PassedOver::default() })
     }
 }
 

@@ -80,10 +80,58 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use serde::Deserialize as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::fake;
+
+    #[tokio::test]
+    async fn an_event_whose_object_the_key_may_not_read_is_passed_over() {
+        // A key that is refused as a whole may be good again: what it was to read waits.
+        for (status, expected) in [(403, &["health", "payment.received"][..]), (401, &[][..])] {
+            let (tell, told) = mpsc::sync_channel(8);
+            let connector = fake::connector(move |heard| {
+                let is = |line: &str| heard.line.starts_with(line);
+                if is("get /v1/disputes/dp_1") {
+                    return (status, json!({"error": {"message": "no permission"}}));
+                }
+                if is("post /connectors/v1/events") {
+                    tell.send(heard.body.clone()).unwrap();
+                    return (200, json!({"duplicate": false}));
+                }
+                let payment = json!({"id": "pi_1", "status": "succeeded", "amount": 100,
+                    "currency": "eur", "created": 1});
+                (200, payment)
+            })
+            .await;
+            let event = |id: &str, kind: &str, object: &str| {
+                let document = json!({"id": id, "type": kind, "created": 1_000,
+                    "data": {"object": {"id": object}}});
+                Event::deserialize(document).unwrap()
+            };
+            let events = vec![
+                event("evt_1", "charge.dispute.created", "dp_1"),
+                event("evt_2", "payment_intent.succeeded", "pi_1"),
+            ];
+            let mut seen = Seen { since: 0, ids: HashMap::new() };
+            seen.take(&connector, events).await;
+            let told: Vec<Value> =
+                told.try_iter().map(|body| serde_json::from_str(&body).unwrap()).collect();
+            let kinds: Vec<_> = told.iter().map(|fact| fact["kind"].as_str().unwrap()).collect();
+            assert_eq!((kinds.as_slice(), seen.ids.len()), (expected, expected.len()), "{status}");
+            if let Some(health) = told.first() {
+                let reason = "the provider's key lacks the permission for disputes";
+                assert_eq!(health["outcome"], "event passed over");
+                assert_eq!(
+                    (&health["reason"], &health["providerReference"]),
+                    (&json!(reason), &json!("evt_1"))
+                );
+            }
+        }
+    }
 
     #[test]
     fn what_was_taken_is_remembered_as_long_as_it_is_listed() {
