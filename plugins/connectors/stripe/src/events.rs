@@ -131,10 +131,10 @@ impl Connector {
         let dispute = self.stripe.dispute(id).await?;
         let payment = self.metadata_of(dispute.payment_intent.as_deref()).await?;
         let opened = facts::disputed(&dispute, &payment);
-        // Only the event says when it was decided.
         let is_end = event.kind == "charge.dispute.closed";
-        let end = is_end.then(|| facts::dispute_closed(&dispute, &payment, event.created));
-        for fact in [opened, end.flatten()].into_iter().flatten() {
+        let closed_at = is_end.then_some(event.created);
+        let end = facts::dispute_closed(&dispute, &payment, closed_at);
+        for fact in [opened, end].into_iter().flatten() {
             self.report(&fact).await?;
         }
         Ok(())

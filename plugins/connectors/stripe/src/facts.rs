@@ -57,24 +57,39 @@ pub(crate) fn passed_over(event: &Event, cause: &str) -> Value {
     report
 }
 
-/// The fact that a payment is disputed. `None` for an inquiry, which takes no money.
+/// The fact that a payment is disputed. `None` for an inquiry, and for a dispute that was prevented,
+/// while it has taken no money.
 pub(crate) fn disputed(dispute: &Dispute, payment: &Metadata) -> Option<Value> {
     let money = Money { count: dispute.amount, currency: &dispute.currency };
-    (!dispute.status.starts_with("warning")).then(|| {
+    let may_take_none = dispute.status.starts_with("warning_") || dispute.status == "prevented";
+    (!may_take_none || dispute.withdrawn_at().is_some()).then(|| {
         let mut fact = money.fact("payment.disputed", &dispute.id, dispute.created);
         fact["reason"] = json!(dispute.reason.as_deref().unwrap_or("unknown"));
         named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
 }
 
-/// The fact that a dispute is decided, at `at` in seconds since 1970; `None` for one that is not.
-pub(crate) fn dispute_closed(dispute: &Dispute, payment: &Metadata, at: i64) -> Option<Value> {
+/// The fact that a dispute has ended; `None` for one that has not, or has taken no money. Only the
+/// event of the end says when it was won or lost: `closed_at`, in seconds since 1970.
+pub(crate) fn dispute_closed(
+    dispute: &Dispute,
+    payment: &Metadata,
+    closed_at: Option<i64>,
+) -> Option<Value> {
+    let (outcome, at) = match &*dispute.status {
+        decided @ ("won" | "lost") => (decided, closed_at?),
+        // The payer has the money back without a formal dispute, unless it has come back to us.
+        "prevented" => match (dispute.reinstated_at(), dispute.withdrawn_at()) {
+            (Some(at), _) => ("won", at),
+            (None, at) => ("lost", at?),
+        },
+        "warning_closed" => ("won", dispute.reinstated_at()?),
+        _ => return None,
+    };
     let money = Money { count: dispute.amount, currency: &dispute.currency };
-    matches!(&*dispute.status, "won" | "lost").then(|| {
-        let mut fact = money.fact("dispute.closed", &dispute.id, at);
-        fact["outcome"] = json!(dispute.status);
-        named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
-    })
+    let mut fact = money.fact("dispute.closed", &dispute.id, at);
+    fact["outcome"] = json!(outcome);
+    Some(named(of_payment(fact, dispute.payment_intent.as_deref()), payment))
 }
 
 /// An amount as the provider counts it.
@@ -201,16 +216,49 @@ mod tests {
             (&opened["partner"], &opened["originalReference"]),
             (&json!("acme"), &json!("pi_1"))
         );
-        for status in ["warning_needs_response", "warning_closed"] {
+        for status in
+            ["warning_needs_response", "warning_under_review", "warning_closed", "prevented"]
+        {
             assert!(disputed(&dispute(status), &payment).is_none(), "{status}");
-            assert!(dispute_closed(&dispute(status), &payment, 1).is_none(), "{status}");
+            assert!(dispute_closed(&dispute(status), &payment, Some(1)).is_none(), "{status}");
         }
-        assert!(dispute_closed(&dispute("under_review"), &payment, 1).is_none());
-        let lost = dispute_closed(&dispute("lost"), &payment, 1_772_000_000).unwrap();
+        assert!(dispute_closed(&dispute("under_review"), &payment, Some(1)).is_none());
+        assert!(dispute_closed(&dispute("lost"), &payment, None).is_none(), "nobody says when");
+        let lost = dispute_closed(&dispute("lost"), &payment, Some(1_772_000_000)).unwrap();
         assert_eq!(
             (&lost["outcome"], &lost["id"]),
             (&json!("lost"), &json!("dispute.closed/dp_1"))
         );
         assert_eq!(lost["originalReference"], "pi_1");
+    }
+    #[test]
+    fn a_dispute_that_was_prevented_or_an_inquiry_that_took_money_ends_by_its_money() {
+        let withdrawn = json!({"amount": -25_050, "created": 1_772_000_005});
+        let reinstated = json!({"amount": 25_050, "created": 1_772_000_009});
+        let payment = intent("succeeded").metadata;
+        for (status, moved, outcome, at) in [
+            ("prevented", json!([withdrawn]), Some("lost"), "2026-02-25T06:13:25Z"),
+            ("prevented", json!([withdrawn, reinstated]), Some("won"), "2026-02-25T06:13:29Z"),
+            ("warning_closed", json!([withdrawn, reinstated]), Some("won"), "2026-02-25T06:13:29Z"),
+            ("warning_closed", json!([withdrawn]), None, ""),
+            ("warning_under_review", json!([withdrawn]), None, ""),
+        ] {
+            let document = json!({"id": "dp_1", "status": status, "amount": 25_050,
+                "currency": "eur", "created": 1_772_000_000, "payment_intent": "pi_1",
+                "balance_transactions": moved});
+            let dispute = Dispute::deserialize(document).unwrap();
+            let opened = disputed(&dispute, &payment).unwrap();
+            assert_eq!(opened["id"], "payment.disputed/dp_1", "it was told, so it ends");
+            // The same fact, whichever event shows it.
+            for closed_at in [None, Some(1_772_000_100)] {
+                let closed = dispute_closed(&dispute, &payment, closed_at);
+                let told = closed.as_ref().map(|closed| closed["outcome"].as_str().unwrap());
+                assert_eq!(told, outcome, "{status}");
+                if let Some(closed) = closed {
+                    assert_eq!(closed["occurredAt"], at, "{status}");
+                    assert_eq!(closed["amount"], opened["amount"], "{status}");
+                }
+            }
+        }
     }
 }

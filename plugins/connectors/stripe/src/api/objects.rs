@@ -61,12 +61,35 @@ pub(crate) struct Refund {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dispute {
     pub(crate) id: String,
+    /// `warning_needs_response`, `warning_under_review` or `warning_closed` of an inquiry, else
+    /// `needs_response`, `under_review`, `won`, `lost` or `prevented`.
     pub(crate) status: String,
     pub(crate) amount: i64,
     pub(crate) currency: String,
     pub(crate) created: i64,
     pub(crate) payment_intent: Option<String>,
     pub(crate) reason: Option<String>,
+    /// Its movements of money: none, the withdrawal, or that and the return.
+    #[serde(default)]
+    balance_transactions: Value,
+}
+
+impl Dispute {
+    /// Time at which it took money, in seconds since 1970; `None` for one that has taken none.
+    pub(crate) fn withdrawn_at(&self) -> Option<i64> {
+        self.moved_at(|amount| amount < 0)
+    }
+
+    /// Time at which the money came back, in seconds since 1970.
+    pub(crate) fn reinstated_at(&self) -> Option<i64> {
+        self.moved_at(|amount| amount > 0)
+    }
+
+    fn moved_at(&self, is_meant: impl Fn(i64) -> bool) -> Option<i64> {
+        let mut moved = self.balance_transactions.as_array()?.iter();
+        let found = moved.find(|one| one["amount"].as_i64().is_some_and(&is_meant))?;
+        found["created"].as_i64()
+    }
 }
 
 /// News of the account: the kind, and the object that it is about.
