@@ -22,6 +22,10 @@ pub const CONFIRMATIONS: u64 = 3;
 pub const ADDRESSES: u32 = 3;
 /// The shortest lease: what a killed connector had goes on after it.
 const LEASE_SECONDS: u64 = 10;
+/// Payouts on their way into a block at once.
+const SLOTS: u32 = 50;
+/// The treasury's key, as a configuration has it.
+const TREASURY_FILE: &str = "key = { file = \"$FOLDER/key\" }";
 /// A BIP-32 seed.
 const SEED: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
@@ -72,6 +76,11 @@ impl ChainShop {
     /// Writes a configuration with this key.
     pub fn configure(&self, name: &str, key: &str) {
         self.chain.configure(name, key);
+    }
+
+    /// Writes a configuration that has so many payouts on their way into a block at once.
+    pub fn configure_slots(&self, name: &str, slots: u32) {
+        self.chain.write_configuration(name, TREASURY_FILE, slots);
     }
 
     /// The connector with the configuration of this name, and these arguments.
@@ -150,18 +159,22 @@ impl ChainConnector {
         connector.write("token", secret);
         connector.write("key", TREASURY_KEY);
         connector.write("seed", SEED);
-        connector.configure("evm", "key = { file = \"$FOLDER/key\" }");
+        connector.configure("evm", TREASURY_FILE);
         connector
     }
 
     /// Writes a configuration with this key.
     pub fn configure(&self, name: &str, key: &str) {
+        self.write_configuration(name, key, SLOTS);
+    }
+
+    fn write_configuration(&self, name: &str, key: &str, slots: u32) {
         let text = format!(
             r#"{key}
 state_folder = "$FOLDER/state"
 edge = {{ url = "http://{}", token = {{ file = "$FOLDER/token" }} }}
 chain = {{ rpc_url = "{}", id = {CHAIN_ID}, poll_milliseconds = 100 }}
-payouts = {{ lease_seconds = {LEASE_SECONDS}, stuck_seconds = 5, resend_seconds = 1 }}
+payouts = {{ in_flight_max = {slots}, lease_seconds = {LEASE_SECONDS}, stuck_seconds = 5, resend_seconds = 1 }}
 assets.ETH = {{ decimals = 18, confirmations = {CONFIRMATIONS} }}
 assets.USDC = {{ contract = "{}", decimals = 6, confirmations = {CONFIRMATIONS}, native_price = "0.0003" }}
 deposits.keys.seed.file = "$FOLDER/seed"

@@ -106,6 +106,45 @@ async fn the_fee_of_a_failed_transaction_is_in_the_books() {
     payouts::check_books(&shop).await;
 }
 
+#[tokio::test]
+async fn a_payout_that_waits_for_confirmations_holds_up_no_other() {
+    let shop = ChainShop::start().await;
+    shop.anvil.call("evm_setIntervalMining", json!([0])).await;
+    shop.configure_slots("narrow", 1);
+    let connector = shop.connector("narrow", &[]);
+    let count = async |at: &str| {
+        quantity(&shop.anvil.call("eth_getTransactionCount", json!([TREASURY, at])).await)
+    };
+    let before = count("latest").await;
+    let mut orders = Vec::new();
+    for _ in 0..2 {
+        orders.push(shop.order("ETH-EUR", WALLET, 1_000).await);
+    }
+    shop.pay(orders.len()).await;
+    until("the first is sent", SOON, async || {
+        assert!(connector.status().is_none(), "{:?}", connector.err());
+        (count("pending").await > before).then_some(())
+    })
+    .await;
+    until("the first is in a block", SOON, async || {
+        if count("latest").await > before {
+            return Some(());
+        }
+        shop.anvil.call("evm_mine", json!([])).await;
+        None
+    })
+    .await;
+    // It has one confirmation, and gets no other one.
+    until("the second is sent", SOON, async || {
+        (count("pending").await > before + 1).then_some(())
+    })
+    .await;
+    shop.anvil.call("evm_setIntervalMining", json!([1])).await;
+    for order in orders {
+        shop.complete(&connector, order).await;
+    }
+}
+
 /// The one transaction that waits.
 fn only(pending: &Value) -> Option<Value> {
     let accounts = pending.as_object()?.values().next()?;

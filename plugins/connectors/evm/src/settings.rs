@@ -85,7 +85,7 @@ impl From<KeyPlace> for KeySettings {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PayoutSettings {
-    /// Most payouts that are under way at once.
+    /// Most payouts at once that are on their way into a block.
     pub(crate) in_flight_max: u16,
     /// Length of a command's lease: a killed connector's payouts go on after it.
     pub(crate) lease_seconds: u16,

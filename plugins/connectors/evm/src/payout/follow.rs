@@ -6,6 +6,7 @@ use alloy::primitives::{B256, Bytes, U256};
 use rampart_connector::pace::{now, pause};
 use rampart_connector::{ClientError, Command, Held, Outcome};
 use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Attempt, Checkpoint, NATIVE_DECIMALS, Order, PayoutBody};
 use crate::amounts::from_units;
@@ -18,6 +19,8 @@ use crate::work::Worker;
 
 /// Pause before another attempt at a payout for which coins lack, or fees are too high, in seconds.
 const RETRY_SECONDS: u32 = 30;
+/// Looks of a payout that is to be sent in place of one of a payout that waits for confirmations.
+const LOOKS_SAVED: u32 = 5;
 
 /// A step that did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -53,11 +56,14 @@ struct Payout<'a> {
     signed_at: Instant,
     /// Time at which the network was last given the transaction; `None` before this process did.
     sent_at: Option<Instant>,
+    /// Its slot; `None` since a block was seen with one of its transactions, or with another one of
+    /// its nonce. If that block is replaced, it is sent again without one.
+    slot: Option<OwnedSemaphorePermit>,
 }
 
 /// Carries out a leased `payout.send` until it has its result or the lease is lost. It may be dropped
 /// at any point: whoever leases the command next goes on from the checkpoint.
-pub(crate) async fn carry_out(worker: &Worker, command: &Command) {
+pub(crate) async fn carry_out(worker: &Worker, command: &Command, slot: OwnedSemaphorePermit) {
     let outcome = match read(worker, command) {
         Ok((body, order, checkpoint)) => {
             let now = now();
@@ -70,6 +76,7 @@ pub(crate) async fn carry_out(worker: &Worker, command: &Command) {
                 renewed_at: now,
                 signed_at: now,
                 sent_at: None,
+                slot: Some(slot),
             };
             payout.run().await;
             worker.nonces.lock().await.release(&command.id);
@@ -122,13 +129,26 @@ impl Payout<'_> {
                     tracing::warn!(command = self.command.id, %trouble, "a payout is held up");
                 }
             }
-            pause(self.worker.settings.chain.poll()).await;
+            pause(self.until_next_look()).await;
         }
     }
 
+    /// The pause before the next look at the chain: what only waits for confirmations looks less often,
+    /// and in time for its lease.
+    fn until_next_look(&self) -> Duration {
+        let poll = self.worker.settings.chain.poll();
+        match &self.slot {
+            Some(_) => poll,
+            None => (poll * LOOKS_SAVED).min(self.lease() / 3).max(poll),
+        }
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_secs(self.worker.settings.payouts.lease_seconds.into())
+    }
+
     async fn step(&mut self) -> Result<Step, Trouble> {
-        let lease = Duration::from_secs(self.worker.settings.payouts.lease_seconds.into());
-        if self.renewed_at.elapsed() > lease / 3 && self.store().await? == Held::No {
+        if self.renewed_at.elapsed() > self.lease() / 3 && self.store().await? == Held::No {
             return Ok(Step::Ended);
         }
         match self.checkpoint.live().cloned() {
@@ -233,6 +253,7 @@ impl Payout<'_> {
             if let Some(receipt) = chain.receipt(hash).await? {
                 let depth = head.saturating_add(1).saturating_sub(receipt.block_number.to());
                 if depth < self.order.confirmations {
+                    self.slot = None;
                     return Ok(Step::Wait);
                 }
                 return self.finish(attempt.nonce, hash, &receipt).await;
@@ -251,6 +272,7 @@ impl Payout<'_> {
         }
         // In a block of somebody else's that is not final, it must wait for what becomes of that.
         if chain.count(account, At::Block(head)).await? > attempt.nonce {
+            self.slot = None;
             return Ok(Step::Wait);
         }
         self.nudge(attempt).await
