@@ -125,17 +125,32 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// The lines of a statement in either format.
+/// The lines of a statement in either format, each with a name.
 ///
 /// # Errors
 /// In one sentence, with the place.
 pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
+    parse(bytes).map(named)
+}
+
+/// The lines of a statement in either format, for who spells currencies in one way before [`named`]:
+/// the name of a line that has none of the bank's follows from its contents, and is empty as yet.
+///
+/// # Errors
+/// In one sentence, with the place.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
     let text = std::str::from_utf8(bytes).map_err(|_| Unreadable("it is not UTF-8".to_owned()))?;
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let lines = if text.starts_with('<') { camt::read(text)? } else { columns::read(text)? };
     if lines.len() > LINES_MAX {
         return Err(Unreadable(format!("it has more than {LINES_MAX} lines")));
     }
+    Ok(lines)
+}
+
+/// The lines of one statement with names for those that have none.
+#[must_use]
+pub fn named(lines: Vec<Line>) -> Vec<Line> {
     let mut seen = std::collections::HashMap::new();
     let named = lines.into_iter().map(|line| {
         if !line.provider_reference.is_empty() {
@@ -145,7 +160,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
         *nth += 1;
         line.named(*nth)
     });
-    Ok(named.collect())
+    named.collect()
 }
 
 /// The first characters of a text, without those of control.

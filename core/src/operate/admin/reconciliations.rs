@@ -79,7 +79,7 @@ impl Endpoint for Reconcile {
         {
             return Err(Denial::unprocessable("connector: 1 to 63 of a-z, 0-9 and -").into());
         }
-        let lines = statement::read(&input.body)
+        let lines = statement::parse(&input.body)
             .map_err(|Unreadable(why)| Denial::unprocessable(format!("the statement: {why}")))?;
         Ok(Statement { connector, lines, body: input.body.clone() })
     }
@@ -92,7 +92,8 @@ impl Endpoint for Reconcile {
         let Statement { connector, lines, body } = statement;
         let (id, actor) = (core.clock.uuid()?, operator.actor());
         check_exists(core, &connector).await?;
-        let lines = spelled(core, lines)?;
+        // A line without a name gets the same one however its currency is spelled.
+        let lines = statement::named(spelled(core, lines)?);
         let order_max = order_max(core, &operator);
         let result = Box::pin(reconcile(core, &connector, order_max, lines, actor)).await?;
         let digest = digest::digest(&digest::SHA256, &body);

@@ -337,11 +337,12 @@ async fn coins_are_named_by_their_code_or_by_their_caip19_id() {
     let context = TestContext::start().await;
     let reconcile = async |asset: &str| {
         let head = "date,amount,currency,providerReference";
-        reconcile(&context, &format!("{head}\n2026-03-01,25,{asset},0xin\n")).await
+        let lines = format!("2026-03-01,25,{asset},0xin\n2026-03-01,7,{asset},\n");
+        reconcile(&context, &format!("{head}\n{lines}")).await
     };
-    assert_eq!(reconcile("USDC").await["recorded"], 1);
+    assert_eq!(reconcile("USDC").await["recorded"], 2);
     let id = "eip155:1/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
-    assert_eq!(reconcile(id).await["matched"], 1);
+    assert_eq!(reconcile(id).await["matched"], 2, "with a name of its own and without");
     let booked = &list(&context, "").await[0];
     let names = [&booked["kind"], &booked["currency"]];
     assert_eq!(names, [&json!("deposit-received"), &json!("USDC")]);
