@@ -16,6 +16,7 @@ use crate::platform::error::Result;
 use crate::platform::heartbeats::SNAPSHOT;
 use crate::platform::metrics::Measurement;
 use crate::tenancy::tenants::load::secret_context;
+use crate::trading::market::feed::PriceFeed;
 
 /// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
@@ -212,7 +213,8 @@ impl Core {
     }
 
     /// Fails if prices have been set and none can be quoted. A single closed pair is in maintenance,
-    /// not the edge; an edge whose prices nobody has set yet can be set up.
+    /// not the edge; an edge whose prices nobody has set yet can be set up. A pair whose sources are too
+    /// few for a price is told of while nothing else is amiss.
     fn prices(&self) -> Check {
         let now = self.clock.now();
         let catalogue = Arc::clone(&self.snapshots.current().catalogue);
@@ -225,13 +227,23 @@ impl Core {
                 None => format!("{}: {} s old", pair.code, (now - price.observed_at).num_seconds()),
             })
             .collect();
+        let short: Vec<_> = self.price_feed.iter().flat_map(PriceFeed::short_pairs).collect();
         match (open.is_empty(), closed.is_empty()) {
-            (true, true) => Check::degraded("prices", Some("no pair has a price".to_owned())),
+            (true, true) if short.is_empty() => {
+                Check::degraded("prices", Some("no pair has a price".to_owned()))
+            }
+            (true, true) => {
+                let detail = format!("no pair has a price: {}", short.join(", "));
+                Check::degraded("prices", Some(detail))
+            }
             (true, false) => {
                 let detail = format!("no pair has a fresh price: {}", closed.join(", "));
                 Check::failed("prices", Some(detail))
             }
-            (false, true) => Check::degraded("prices", None),
+            (false, true) => {
+                let detail = format!("degraded: {}", short.join(", "));
+                Check::degraded("prices", (!short.is_empty()).then_some(detail))
+            }
             (false, false) => {
                 let detail = format!("degraded: pairs are closed: {}", closed.join(", "));
                 Check::degraded("prices", Some(detail))

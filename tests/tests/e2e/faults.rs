@@ -39,9 +39,9 @@ fn file(text: &str) -> Setup {
 }
 
 /// A pair with one source of prices.
-fn sources(pair: &str, url: &str, least: u32) -> Setup {
+fn sources(pair: &str, url: &str) -> Setup {
     file(&format!(
-        "[prices]\nsource = 'http'\nsources_min = {least}\n\
+        "[prices]\nsource = 'http'\n\
          sources.{pair} = [{{url = '{url}', pointer = '/p', time_pointer = '/t'}}]\n"
     ))
 }
@@ -69,12 +69,9 @@ async fn a_configuration_that_is_wrong_is_named_with_key_and_place() {
         (set("admin.url", "ops.example.com"), "'admin.url' is not a URL"),
         (file("[edge\nlisten = 1"), "rampart.toml"),
         (file("[edge]\nsurprise = 1"), "surprise"),
-        (
-            sources("LTC-EUR", "https://a.example", 2),
-            "LTC-EUR has fewer sources (1) than prices.sources_min (2)",
-        ),
-        (sources("litecoin", "https://a.example", 1), "'litecoin', which is no currency pair"),
-        (sources("LTC-EUR", "http://a.example", 1), "neither https nor http on loopback"),
+        (file("[prices.sources]\nLTC-EUR = []"), "prices.sources.LTC-EUR names no source"),
+        (sources("litecoin", "https://a.example"), "'litecoin', which is no currency pair"),
+        (sources("LTC-EUR", "http://a.example"), "neither https nor http on loopback"),
         (
             file("[prices.sources]\nLTC-EUR = [{url = 'https://a.example', pointer = '/p'}]"),
             "time_pointer",

@@ -44,8 +44,8 @@ impl PriceFeed {
     /// The configured feed; `None` while the operator sets prices by hand.
     ///
     /// # Errors
-    /// One sentence when a setting, a pair, URL or pointer is invalid, or a pair has too few
-    /// sources: https only, http on loopback.
+    /// One sentence when a setting, a pair, URL or pointer is invalid, or a pair has no source:
+    /// https only, http on loopback.
     pub(crate) fn new(settings: &Prices) -> Result<Option<Self>, String> {
         settings.check()?;
         if !settings.are_read() {
@@ -57,11 +57,8 @@ impl PriceFeed {
             let pair: PairCode = name
                 .parse()
                 .map_err(|_| format!("prices.sources names '{name}', which is no currency pair"))?;
-            if configured.len() < least {
-                return Err(format!(
-                    "prices.sources.{name} has fewer sources ({}) than prices.sources_min ({least})",
-                    configured.len()
-                ));
+            if configured.is_empty() {
+                return Err(format!("prices.sources.{name} names no source"));
             }
             let before = sources.len();
             for one in configured {
@@ -86,7 +83,24 @@ impl PriceFeed {
             max_age_seconds: settings.max_age_seconds,
         };
         let interval = Duration::from_secs(settings.interval_seconds.max(1).into());
-        Ok(Some(Self { http, sources, rules, interval }))
+        let feed = Self { http, sources, rules, interval };
+        for short in feed.short_pairs() {
+            tracing::warn!("{short}: they give the pair no price");
+        }
+        Ok(Some(feed))
+    }
+
+    /// A phrase for each pair that no number of fresh sources can open.
+    pub(crate) fn short_pairs(&self) -> Vec<String> {
+        let least = self.rules.sources_min;
+        let names = self.names().into_iter().map(|(pair, names)| (pair, names.len()));
+        let short = names.filter(|(_, sources)| *sources < least).map(|(pair, sources)| {
+            format!(
+                "prices.sources.{pair} has fewer sources ({sources}) than prices.sources_min \
+                 ({least})"
+            )
+        });
+        short.collect()
     }
 
     /// Time between two polls of a source.

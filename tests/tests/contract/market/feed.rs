@@ -88,6 +88,14 @@ impl Market {
         .await;
     }
 
+    /// The detail of the check of prices, which passes.
+    async fn degraded(&self) -> String {
+        let readiness = self.context.core().readiness().await;
+        let prices = readiness.checks.iter().find(|check| check.name == "prices").unwrap();
+        assert!(prices.ok, "{prices:?}");
+        prices.detail.to_string()
+    }
+
     /// The pair in the operators' list.
     async fn listed(&self) -> Value {
         let all = self.context.admin(Method::GET, "/admin/v1/prices", json!({})).await.json();
@@ -193,6 +201,21 @@ async fn a_pair_closes_when_too_few_sources_are_still_fresh() {
 }
 
 #[tokio::test]
+async fn a_pair_with_fewer_sources_than_are_needed_is_closed() {
+    let market = Market::with(1, |prices| prices.sources_min = 2).await;
+    let detail = "degraded: prices.sources.BTC-EUR has fewer sources (1) than prices.sources_min \
+                  (2)";
+    assert_eq!(market.degraded().await, detail);
+    // What was there before ends.
+    market.context.clock().advance(TimeDelta::seconds(121));
+    market.say(&["90100"]);
+    market.poll().await;
+    assert_eq!(market.price().await, None);
+    let prices = market.acme.get("/api/v1/prices").await.json();
+    assert!(prices["buy"]["ETH-EUR"].is_number(), "the others are open: {prices}");
+}
+
+#[tokio::test]
 async fn a_quote_is_not_confirmed_once_its_price_has_ended() {
     let market = Market::with(2, |prices| prices.sources_min = 2).await;
     let ada = market.acme.user("ada").await;
@@ -239,11 +262,8 @@ async fn a_price_that_jumps_closes_its_pair_until_a_second_source_says_the_same(
     assert_eq!(listed["deviating"], 120_000);
     assert_eq!(listed["sources"][0]["price"], 120_000);
     assert_eq!(listed["sources"][1]["price"], Value::Null);
-    let core = market.context.core();
-    let readiness = core.readiness().await;
-    let prices = readiness.checks.iter().find(|check| check.name == "prices").unwrap();
     let detail = "degraded: pairs are closed: BTC-EUR: its sources say 120000 instead";
-    assert_eq!((prices.ok, &*prices.detail), (true, detail));
+    assert_eq!(market.degraded().await, detail);
 
     // Saying it again confirms nothing, and neither does a source that disagrees.
     market.say(&["120000", "98000"]);

@@ -69,6 +69,12 @@ fn a_configuration_that_cannot_work_is_refused_in_a_sentence() {
     let feed = PriceFeed::new(&two).unwrap().unwrap();
     assert_eq!(feed.names().into_values().map(|names| names.len()).collect::<Vec<_>>(), [2]);
     assert!(PriceFeed::new(&Prices::default()).unwrap().is_none());
+    let short = |least| {
+        let settings = Prices { sources_min: least, ..two.clone() };
+        PriceFeed::new(&settings).unwrap().unwrap().short_pairs()
+    };
+    let sentence = "prices.sources.BTC-EUR has fewer sources (2) than prices.sources_min (3)";
+    assert_eq!((short(2), short(3)), (vec![], vec![sentence.to_owned()]));
     let by_name = |name: &str| Prices {
         sources: BTreeMap::from([(name.to_owned(), vec![one.clone()])]),
         ..two.clone()
@@ -80,8 +86,7 @@ fn a_configuration_that_cannot_work_is_refused_in_a_sentence() {
         (by_name("bitcoin"), "'bitcoin', which is no currency pair"),
         (settings(vec![one.clone(), one.clone()]), "prices.sources.BTC-EUR has the same source"),
         (settings(vec![source("http://a.example/x")]), "neither https nor http on loopback"),
-        (settings(Vec::new()), "fewer sources (0) than prices.sources_min (1)"),
-        (Prices { sources_min: 3, ..two.clone() }, "fewer sources (2) than prices.sources_min (3)"),
+        (settings(Vec::new()), "prices.sources.BTC-EUR names no source"),
         (Prices { source: Some(PriceSource::Static), ..two.clone() }, "prices.source is 'static'"),
         (deviating("1000.01"), "'prices.deviation_max' is 1000.01, not between 0 and 1000"),
         (deviating("-1"), "'prices.deviation_max' is -1, not between 0 and 1000"),
