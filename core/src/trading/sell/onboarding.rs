@@ -69,7 +69,8 @@ impl Endpoint for CreateV2 {
             optional(
                 "payoutMethods",
                 Kind::List(&Kind::OneOf(&AccountType::NAMES)),
-                "Methods that may be verified, at least one; by default every method.",
+                "Methods that may be verified, at least one; by default every method. One that is \
+                 switched off is not offered.",
             ),
             optional(
                 "kycShareToken",

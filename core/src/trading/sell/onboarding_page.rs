@@ -28,6 +28,8 @@ use crate::http::request::Input;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::trading::quotes::Side;
+use crate::trading::routing::is_payable;
 use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
@@ -142,7 +144,7 @@ struct VerifiedUrl {
     identifier: Option<UserIdentifier>,
     /// Of an identity check elsewhere.
     share_token: Option<Secret>,
-    /// Offered payout methods.
+    /// Payout methods that the URL names and sales of now can be paid out by.
     methods: Vec<AccountType>,
     return_url: ReturnUrl,
     texts: Texts,
@@ -173,13 +175,19 @@ impl VerifiedUrl {
             None => None,
         };
         let named = text("payoutMethod").map(|methods| methods.split(',').collect::<Vec<_>>());
-        let offered = |method: &AccountType| {
+        let is_named = |method: &AccountType| {
             named.as_ref().is_none_or(|named| named.contains(&method.as_str()))
         };
+        let is_open = |method: &AccountType| {
+            let known = client.catalogue.payment_method(method.as_str());
+            known.is_some_and(|known| is_payable(&client, Side::Sell, known))
+        };
+        let methods = AccountType::ALL.into_iter();
+        let methods = methods.filter(|method| is_named(method) && is_open(method)).collect();
         Some(Self {
             identifier,
             share_token: text("kycShareToken").map(Secret::new),
-            methods: AccountType::ALL.into_iter().filter(offered).collect(),
+            methods,
             return_url: claimed.return_url,
             client,
             texts: signed_url.texts,

@@ -136,6 +136,30 @@ async fn what_is_offered_is_what_the_partner_named() {
 }
 
 #[tokio::test]
+async fn a_method_that_is_switched_off_is_not_offered() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    acme.user("ada").await;
+    let named = json!({"payoutMethods": ["bankTransfer", "walletpay"]});
+    let [open, named] = [link(&acme, json!({})).await, link(&acme, named).await];
+    let shown = submit(&acme, &open, LOGIN).await;
+    let form = format!("action=account&token={}&iban=NL91ABNA0417164300&holder=A", token(&shown));
+    let method = "/admin/v1/payment-methods/bankTransfer";
+    let switch = async |enabled: bool| {
+        context.admin(Method::PATCH, method, json!({"enabled": enabled})).await.assert_status(200);
+    };
+    switch(false).await;
+    for url in [&open, &named] {
+        let closed = submit(&acme, url, LOGIN).await;
+        let text = closed.assert_status(200).text();
+        assert!(!text.contains("name=\"iban\""), "{text}");
+    }
+    submit(&acme, &open, &form).await.assert_status(400);
+    switch(true).await;
+    submit(&acme, &open, &form).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_card_of_the_user_is_verified_where_cards_are_offered() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
