@@ -21,6 +21,8 @@ use crate::trading::orders::lookup::{ID, OrderName, find};
 use crate::trading::wallet_proof::{Proof, record};
 use rampart_types::{OrderId, OrderKey, WalletAddress, plain_text};
 
+/// Name of the member with the signature.
+const SIGNATURE: &str = "signature";
 /// Longest reason, in characters.
 const REASON_CHARS_MAX: usize = 255;
 /// Order numbers are below 2^53.
@@ -59,7 +61,7 @@ impl Endpoint for V2 {
             required("orderId", Kind::Integer(1, ORDER_ID_MAX), "The order's number."),
             required("walletAddress", Kind::Text, "The order's wallet."),
             required("reason", Kind::Sized(1, REASON_CHARS_MAX), "The proof that was seen."),
-            required("signature", Kind::Text, "The partner's signature."),
+            required(SIGNATURE, Kind::Text, "The partner's signature."),
         ]),
         request: r#"{
             "orderId": 1742980455013377,
@@ -86,7 +88,14 @@ impl Endpoint for V2 {
             plain_text(value.as_str()?, REASON_CHARS_MAX)
         });
         let is_policy = caller.client.tenant.policies.get(PolicyKind::Signature).is_some();
-        let signature = (!is_policy).then(|| signature(&mut fields));
+        let signature = match is_policy {
+            false => Some(signature(&mut fields)),
+            // It decides whether one is needed.
+            true => {
+                fields.text_or_null(SIGNATURE, Code::SignatureNotString);
+                None
+            }
+        };
         let terms = name.zip(order).zip(address).zip(reason);
         let request = terms.map(|(((name, order), address), reason)| {
             let canonical = canonical([
@@ -161,11 +170,11 @@ fn is_wallet_of(order: &Order, text: &str) -> bool {
 
 /// ER339 when the signature is missing or empty, ER338 when it is no text.
 fn signature(fields: &mut Fields<'_>) -> Option<String> {
-    let code = match fields.value("signature") {
+    let code = match fields.value(SIGNATURE) {
         Some(value) if !value.is_string() => Code::SignatureNotString,
         _ => Code::SignatureRequired,
     };
-    fields.required("signature", code, |value| {
+    fields.required(SIGNATURE, code, |value| {
         value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     })
 }

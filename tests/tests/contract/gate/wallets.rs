@@ -162,6 +162,21 @@ async fn a_signature_that_a_policy_accepts_once_asserts_once() {
 }
 
 #[tokio::test]
+async fn a_policy_is_shown_no_signature_that_is_no_text() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
+    let order = shop.paid(1500, &wallet).await;
+    set_key(&shop.context).await;
+    push(&shop.context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let path = format!("/api/v2/buy/orders/{order}/wallet-proof");
+    for (signature, code) in [(json!(7), "ER338"), (Value::Null, "ER339"), (json!(""), "ER339")] {
+        let body = json!({"orderId": order, "walletAddress": wallet, "reason": "seen",
+            "signature": signature});
+        shop.ada.post(&path, &body).await.assert_codes(&[code]);
+    }
+    assert_eq!(shop.payouts(order).await, 0);
+}
+
+#[tokio::test]
 async fn an_assertion_may_spell_the_wallet_otherwise() {
     let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
     let order = shop.paid(1500, &wallet).await;
