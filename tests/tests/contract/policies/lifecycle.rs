@@ -118,6 +118,11 @@ async fn a_dry_run_names_the_member_that_is_wrong_by_its_path() {
             "input.methods[0].cost: invalid type: string \"1\", expected \
              a whole number from -2147483648 to 2147483647",
         ),
+        (
+            METHOD_ORDER,
+            json!({"input": {"methods": [{"id": "a", "kind": "crad"}]}}),
+            "input.methods[0].kind: unknown value `crad`, expected one of `card`, `bank-transfer`",
+        ),
     ] {
         let refused = context.admin(Method::POST, &format!("{path}/dry-run"), body).await;
         let error = refused.assert_status(422).json()["error"].take();

@@ -86,7 +86,7 @@ impl Default for User {
 struct OfferedMethod {
     id: String,
     #[serde(default)]
-    kind: String,
+    kind: Option<PaymentMethodKind>,
     #[serde(default)]
     currencies: Vec<String>,
     #[serde(default, alias = "success-rate")]
@@ -116,7 +116,7 @@ impl Rank {
     fn into_request(self, catalogue: &Catalogue) -> RankRequest {
         let offered = |method: OfferedMethod| Method {
             id: method.id,
-            kind: PaymentMethodKind::from_name(&method.kind).map_or(MethodKind::Other, method_kind),
+            kind: method.kind.map_or(MethodKind::Other, method_kind),
             currencies: method.currencies,
             success_rate: method.success_rate,
             cost: method.cost,
