@@ -1,7 +1,7 @@
 //! The KYC share token of a user, from a registration, a change or the URL of a sale's onboarding:
 //! sealed with the personal data until an identity check, which it is given to and erased by that.
 
-use super::account::{self, Account, RowLock};
+use super::account::Account;
 use super::personal_data::{self, PersonalData};
 use crate::Core;
 use crate::platform::crypto::Secret;
@@ -9,17 +9,19 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::UserKey;
 
-/// Stores the token that a user has come with, for the first identity check: in place of an earlier
-/// one, and not once that check was begun, so that a URL that is opened again gives its token once.
+/// Stores the token that a user has come with, for the first identity check, in the caller's
+/// transaction, which has locked the user's row: in place of an earlier one, and not once that check
+/// was begun, so that a URL that is opened again gives its token once.
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn store_for_first_check(core: &Core, key: UserKey, token: &Secret) -> Result<()> {
-    let mut tx = core.db.begin().await?;
-    // A check is begun under this lock.
-    if !account::lock(&mut tx, key, RowLock::NoKeyUpdate).await? {
-        return Ok(());
-    }
+pub(crate) async fn store_for_first_check(
+    conn: &mut Connection,
+    core: &Core,
+    key: UserKey,
+    token: &Secret,
+) -> Result<()> {
+    // A check is begun under the same lock.
     let is_begun = sqlx::query_scalar!(
         r#"
         select exists (select from command
@@ -28,16 +30,14 @@ pub(crate) async fn store_for_first_check(core: &Core, key: UserKey, token: &Sec
         key.client.uuid(),
         key.user.uuid(),
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(&mut *conn)
     .await?;
-    let account = Account::load(&mut tx, core, key).await?;
+    let account = Account::load(conn, core, key).await?;
     let Some(account) = account else { return Ok(()) };
     if is_begun || account.statuses.identity == "verified" {
         return Ok(());
     }
-    write(&mut tx, core, &account, Some(token.expose().to_owned())).await?;
-    tx.commit().await?;
-    Ok(())
+    write(conn, core, &account, Some(token.expose().to_owned())).await
 }
 
 /// Takes the user's token, and erases it, in the caller's transaction, which has locked the user's row.

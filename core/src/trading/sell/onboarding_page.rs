@@ -244,14 +244,14 @@ impl VerifiedUrl {
         form: &Form,
     ) -> Result<Reply> {
         let key = self.client.key_of(user);
-        if let Some(token) = &self.share_token {
-            share_token::store_for_first_check(core, key, token).await?;
-        }
         let mut tx = core.db.begin().await?;
         self.speak_to(&mut tx, user).await?;
         if !lock_login(&mut tx, key, Some(began_at)).await? {
             let note = toast(Tone::Bad, &self.texts.get("checkout-signed-out"));
             return Ok(self.sign_in_page(core, StatusCode::BAD_REQUEST, &note, None, Some(form)));
+        }
+        if let Some(token) = &self.share_token {
+            share_token::store_for_first_check(&mut tx, core, key, token).await?;
         }
         let typed = TypedForm { form, errors: &FormErrors::default() };
         let token = issue_for_pages(&mut tx, core, Purpose::Form, key).await?;

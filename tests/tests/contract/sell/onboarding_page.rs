@@ -8,6 +8,8 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
+use crate::verification::admin_path;
+
 const ONBOARDING: &str = "/api/v2/sell/onboarding";
 const IDENTIFIER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const RETURN_URL: &str = "https://shop.example/back";
@@ -115,6 +117,31 @@ async fn no_form_is_shown_to_a_user_who_is_logged_out_meanwhile() {
     let (refused, ()) = futures::join!(submit(&acme, &link, LOGIN), end);
     let text = refused.assert_status(400).text();
     assert!(text.contains("sign in again") && !text.contains("name=\"token\""), "{text}");
+}
+
+#[tokio::test]
+async fn no_share_token_is_kept_of_a_sign_in_that_has_ended_meanwhile() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = admin_path(&acme.user("ada").await).await;
+    let link = link(&acme, json!({"kycShareToken": "share-token-1"})).await;
+    let kept = async || {
+        let user = context.admin(Method::GET, &user, Value::Null).await.assert_status(200).json();
+        user["personal"]["shareToken"].clone()
+    };
+    let mut log_out = context.db().begin().await.unwrap();
+    sqlx::query("update end_user set tokens_valid_from = $1")
+        .bind(context.clock().now() + TimeDelta::minutes(1))
+        .execute(&mut *log_out)
+        .await
+        .unwrap();
+    let end = commit_once_awaited(context.db(), log_out);
+    let (refused, ()) = futures::join!(submit(&acme, &link, LOGIN), end);
+    refused.assert_status(400);
+    assert_eq!(kept().await, Value::Null);
+    context.clock().advance(TimeDelta::minutes(2));
+    submit(&acme, &link, LOGIN).await.assert_status(200);
+    assert_eq!(kept().await, "share-token-1");
 }
 
 #[tokio::test]
