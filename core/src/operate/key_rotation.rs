@@ -1,7 +1,8 @@
 //! Rotation of the master key: what an earlier key of the ring has sealed is sealed again, in the
 //! background, table after table. A tenant's values go under that tenant's key, if it has one; of what
-//! is there already, the rotation wraps the tenant's key alone, and the keys of users, which the master
-//! key seals once more: no earlier copy of these opens once the earlier key is destroyed.
+//! is there already, the rotation wraps the tenant's key alone, and the keys of users, mail and share
+//! tokens, which the master key seals once more: no earlier copy of these opens once the earlier key is
+//! destroyed.
 
 mod columns;
 
@@ -20,8 +21,8 @@ use crate::platform::sweeps::run_batches;
 const BATCH_ROWS: i64 = 200;
 /// Most transactions of one turn of the worker.
 const BATCHES_MAX: usize = 100;
-/// Seconds until the first rotation that seals keys of users twice goes on: those that were stored in
-/// the earlier form until it was asked for are committed by then.
+/// Seconds until the first rotation that seals keys of users twice goes on: what was stored in the
+/// earlier form until it was asked for is committed by then.
 const COMMITTED_EVERYWHERE_SECONDS: i64 = 60;
 /// The rotation in metrics and logs.
 const SWEEP: &str = "key rotation";
@@ -33,7 +34,8 @@ pub(super) fn table(stage: i32) -> &'static str {
 }
 
 /// Begins the rotation to the key in use, or begins a finished one anew. The first that is asked for
-/// has keys of users sealed twice, and begins anew what an edge of the version before has begun.
+/// has keys of users, mail and share tokens sealed twice, and begins anew what an edge of the version
+/// before has begun.
 pub(super) async fn begin(conn: &mut Connection, core: &Core, by: &str) -> Result<()> {
     let first = sqlx::query!(
         "insert into user_key_master_seal (since) \

@@ -101,18 +101,20 @@ impl Message {
     ) -> Result<()> {
         let id = core.clock.uuid()?;
         let plain = serde_json::to_vec(self).map_err(|e| Error::internal("write a mail", e))?;
-        let sealed = core.cipher(client).seal(&context(client, id), &plain)?;
+        let (cipher, context) = (core.cipher(client), context(client, id));
         sqlx::query!(
             "insert into mail_outbox \
              (client_id, mail_id, user_id, kind, sealed, state, created_at) \
-             values ($1, $2, $3, $4, $5, $6, $7)",
+             values ($1, $2, $3, $4, case when exists (select from user_key_master_seal) \
+                 then $8::bytea else $5::bytea end, $6, $7)",
             client.uuid(),
             id,
             user.map(UserId::uuid),
             kind.as_str(),
-            sealed,
+            cipher.seal(&context, &plain)?,
             if sent { "pending" } else { "withheld" },
             core.clock.now(),
+            cipher.seal_twice(&context, &plain)?,
         )
         .execute(conn)
         .await?;

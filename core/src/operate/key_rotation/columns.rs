@@ -26,7 +26,7 @@ pub(super) struct SealedColumn {
     pub(super) id: IdColumn,
     pub(super) column: &'static str,
     pub(super) context: Context,
-    /// True for keys of users: what a tenant's key has sealed the master key seals once more.
+    /// True if what a tenant's key has sealed the master key seals once more.
     pub(super) is_twice: bool,
 }
 
@@ -55,13 +55,13 @@ pub(super) const COLUMNS: [SealedColumn; 18] = [
         Some(seal_context(client, id))
     }),
     of_user("end_user", "sealed_key", |client, id| user_key(client, id).map(key_context)),
-    of_client("mail_outbox", uuid("mail_id"), "sealed", |client, id| {
+    twice(of_client("mail_outbox", uuid("mail_id"), "sealed", |client, id| {
         Some(mail::context(ClientId::from(client), id.parse().ok()?))
-    }),
-    of_client("checkout", uuid("offer_id"), "sealed_share_token", |client, id| {
+    })),
+    twice(of_client("checkout", uuid("offer_id"), "sealed_share_token", |client, id| {
         let offer = OfferId::from(id.parse::<Uuid>().ok()?);
         Some(share_token::context(ClientId::from(client), offer))
-    }),
+    })),
     of_client("payment_report", uuid("payment_id"), "sealed", |client, id| {
         Some(payment_context(ClientId::from(client), id.parse().ok()?))
     }),
@@ -123,7 +123,12 @@ const fn of_client(
 
 /// A column of keys of users.
 const fn of_user(table: &'static str, column: &'static str, context: Context) -> SealedColumn {
-    SealedColumn { table, client: CLIENT, id: uuid("user_id"), column, context, is_twice: true }
+    twice(of_client(table, uuid("user_id"), column, context))
+}
+
+/// The column, whose values the master key seals once more.
+const fn twice(column: SealedColumn) -> SealedColumn {
+    SealedColumn { is_twice: true, ..column }
 }
 
 /// A column that the master key seals.

@@ -16,7 +16,7 @@ use crate::platform::error::{Error, Result};
 
 /// Beginning of a value that a tenant's key has sealed; the id of that key follows.
 pub(crate) const TENANT_MARK: &[u8; 3] = b"RT\x01";
-/// Beginning of a user's key that a tenant's key has sealed, and the master key that once more.
+/// Beginning of a value that a tenant's key has sealed, and the master key that once more.
 const TWICE_MARK: &[u8; 3] = b"RL\x01";
 /// Bytes of a key's id.
 const ID_BYTES: usize = 4;
@@ -146,8 +146,8 @@ impl<'a> TenantCipher<'a> {
         Ok([&usable.prefix[..], &sealed].concat())
     }
 
-    /// Seals a user's key as [`TenantCipher::seal`] does, and what a tenant's key has sealed under the
-    /// master key once more: a copy is unreadable once either is gone.
+    /// Seals a value as [`TenantCipher::seal`] does, and what a tenant's key has sealed under the master
+    /// key once more: a copy is unreadable once either is gone.
     ///
     /// # Errors
     /// As [`TenantCipher::seal`].
@@ -220,7 +220,7 @@ impl<'a> TenantCipher<'a> {
         }
     }
 
-    /// True if a user's key is sealed as [`TenantCipher::seal_twice`] seals new ones.
+    /// True if a value is sealed as [`TenantCipher::seal_twice`] seals new ones.
     pub(crate) fn is_current_twice(&self, sealed: &[u8]) -> bool {
         match self.usable() {
             Some(_) => {

@@ -182,7 +182,7 @@ fn read_share_token(fields: &mut Fields<'_>) -> Option<Secret> {
 /// The checkout's row, beside the one of its offer.
 struct CheckoutRow {
     identifier_digest: Option<Vec<u8>>,
-    share_token: Option<Vec<u8>>,
+    share_token: Option<share_token::SealedShareToken>,
     attempt_direct_confirm: bool,
 }
 
@@ -193,14 +193,18 @@ impl CheckoutRow {
         client: ClientId,
         offer: OfferId,
     ) -> Result<()> {
+        let (once, twice) = self.share_token.map(|token| (token.once, token.twice)).unzip();
         sqlx::query!(
             "insert into checkout (client_id, offer_id, identifier_digest, sealed_share_token, \
-             attempt_direct_confirm) values ($1, $2, $3, $4, $5)",
+             attempt_direct_confirm) values ($1, $2, $3, \
+                 case when exists (select from user_key_master_seal) then $6::bytea \
+                     else $4::bytea end, $5)",
             client.uuid(),
             offer.uuid(),
             self.identifier_digest,
-            self.share_token,
+            once,
             self.attempt_direct_confirm,
+            twice,
         )
         .execute(tx)
         .await?;

@@ -12,6 +12,14 @@ pub(crate) fn context(client: ClientId, offer: OfferId) -> String {
     format!("checkout share token/{client}/{offer}")
 }
 
+/// A share token in both sealed forms, one of which is stored.
+pub(super) struct SealedShareToken {
+    /// Sealed under the partner's key.
+    pub(super) once: Vec<u8>,
+    /// Sealed under that and the master key: stored once users' keys are.
+    pub(super) twice: Vec<u8>,
+}
+
 /// Seals the share token of a checkout.
 ///
 /// # Errors
@@ -21,8 +29,13 @@ pub(super) fn seal(
     client: ClientId,
     offer: OfferId,
     token: &Secret,
-) -> Result<Vec<u8>> {
-    core.cipher(client).seal(&context(client, offer), token.expose().as_bytes())
+) -> Result<SealedShareToken> {
+    let (cipher, context, plain) =
+        (core.cipher(client), context(client, offer), token.expose().as_bytes());
+    Ok(SealedShareToken {
+        once: cipher.seal(&context, plain)?,
+        twice: cipher.seal_twice(&context, plain)?,
+    })
 }
 
 /// Takes the share token of the newest checkout that the user has bought, and erases it with those of

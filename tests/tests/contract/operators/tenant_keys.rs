@@ -34,6 +34,9 @@ const COLUMNS: [&str; 7] = [
     "verification_key.sealed",
     "webhook_endpoint_secret.sealed",
 ];
+/// Columns whose values the master key seals once more.
+const TWICE: [&str; 3] =
+    ["checkout.sealed_share_token", "mail_outbox.sealed", "personal_key.sealed"];
 
 fn new() -> String {
     STANDARD.encode([9; 32])
@@ -99,6 +102,12 @@ async fn columns(context: &TestContext, mark: &str) -> Vec<String> {
     sealed.filter(|(_, found)| found == mark).map(|(column, _)| column).collect()
 }
 
+/// The number of values with this mark.
+async fn count(context: &TestContext, mark: &str) -> i64 {
+    let sealed = sealed(context).await.into_iter();
+    sealed.filter(|((_, found), _)| found == mark).map(|(_, count)| count).sum()
+}
+
 /// Users' keys by their marks.
 async fn users_keys(context: &TestContext) -> Vec<(String, i64)> {
     let sealed = sealed(context).await.into_iter();
@@ -158,11 +167,11 @@ async fn every_value_of_a_tenant_is_sealed_under_its_key_which_alone_is_wrapped_
     let (acme, globex) = (tenant(&context, "acme").await, tenant(&context, "globex").await);
     assert_eq!(columns(&context, BY_MASTER).await, ["tenant_key.sealed"]);
     let by_both = columns(&context, BY_BOTH).await;
-    assert_eq!(by_both, ["personal_key.sealed"]);
+    assert_eq!(by_both, ["mail_outbox.sealed", "personal_key.sealed"]);
     let by_tenant = [columns(&context, BY_TENANT).await, by_both].concat();
     assert!(COLUMNS.iter().all(|column| by_tenant.iter().any(|c| c == column)), "{by_tenant:?}");
     let before = sealed(&context).await;
-    let users: i64 = users_keys(&context).await.iter().map(|(_, count)| count).sum();
+    let twice = count(&context, BY_BOTH).await;
 
     let with = |keys: String| {
         context.edge_with(move |settings| settings.keys.master = Some(Secret::new(keys)))
@@ -176,7 +185,7 @@ async fn every_value_of_a_tenant_is_sealed_under_its_key_which_alone_is_wrapped_
     assert_eq!(keys(&status), json!({"total": 3, "current": 3, "missing": 0}));
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
     // Three tenants' keys, four keys that outlive rotations, and what the master key seals besides.
-    assert_eq!(status["rotation"]["resealed"], 7 + users);
+    assert_eq!(status["rotation"]["resealed"], 7 + twice);
     assert_eq!(sealed(&context).await, before);
     let alone = with(new()).await;
     for edge in [&rotated, &alone] {
@@ -261,6 +270,51 @@ async fn users_keys_of_an_earlier_version_are_sealed_twice_by_the_first_rotation
     for user in [&ada, &bob] {
         let info = user.get("/api/v1/user/info").await.assert_status(200).json();
         assert_eq!(info["firstName"], "Ada");
+    }
+}
+
+#[tokio::test]
+async fn mail_and_share_tokens_are_sealed_twice_as_users_keys_are() {
+    let context = TestContext::start().await;
+    context.core().make_tenant_keys().await.unwrap();
+    context.clock().advance(TimeDelta::seconds(61));
+    sqlx::query("delete from user_key_master_seal").execute(context.db()).await.unwrap();
+    let acme = context.partner("acme").await;
+    let visits = async |name: &str| {
+        let checkout = json!({"baseCurrency": "BTC", "quoteCurrency": "EUR",
+            "paymentMethod": "creditCard", "quoteCurrencyAmount": 250,
+            "returnUrl": "https://shop.example/back", "kycShareToken": "share-token-1"});
+        acme.post("/api/v2/buy/checkout", checkout).await.assert_status(200);
+        acme.user(name).await
+    };
+    let by = async |mark: &str| {
+        let mut columns = columns(&context, mark).await;
+        columns.retain(|column| TWICE.contains(&&**column));
+        columns
+    };
+    // An edge of an earlier version could not open the later form.
+    let ada = visits("ada").await;
+    assert_eq!(by(BY_TENANT).await, TWICE);
+    assert_eq!(by(BY_BOTH).await, [""; 0]);
+    context.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
+    visits("bob").await;
+    assert_eq!(by(BY_BOTH).await, TWICE);
+    context.clock().advance(TimeDelta::seconds(61));
+    context.core().rotate_keys().await.unwrap();
+    assert_eq!(by(BY_TENANT).await, [""; 0]);
+    assert_eq!(by(BY_BOTH).await, TWICE);
+
+    assert!(outbox::newest(&context, &ada.email).await.text.contains("code"));
+    let tokens: Vec<(Uuid, Uuid, Vec<u8>)> =
+        sqlx::query_as("select client_id, offer_id, sealed_share_token from checkout")
+            .fetch_all(context.db())
+            .await
+            .unwrap();
+    assert_eq!(tokens.len(), 2);
+    for (client, offer, sealed) in tokens {
+        let place = format!("checkout share token/{client}/{offer}");
+        let opened = context.core().cipher(client.into()).open(&place, &sealed).unwrap();
+        assert_eq!(opened, b"share-token-1");
     }
 }
 
