@@ -81,6 +81,8 @@ pub(crate) struct PaymentAccount {
     pub(crate) id: Uuid,
     pub(crate) kind: AccountType,
     pub(crate) details: AccountDetails,
+    /// Text that changes with the details.
+    pub(crate) version: String,
     pub(crate) is_stored_card: bool,
     pub(crate) limit_raised: bool,
     /// Its daily limit in the currency of limits, if an operator has set one.
@@ -247,6 +249,7 @@ impl Row {
             kind: AccountType::from_name(&self.kind)
                 .ok_or_else(|| Error::invariant("read an account's type"))?,
             details,
+            version: correction::version(&self.sealed),
             is_stored_card: self.is_stored_card,
             limit_raised: self.limit_raised,
             amount_limit: self.amount_limit,
@@ -301,6 +304,7 @@ pub(crate) async fn open(
     let (id, now) = (core.clock.uuid()?, core.clock.now());
     let personal_key = personal_data::load_key(conn, core, key).await?;
     let plain = serde_json::to_vec(&details).map_err(|e| Error::internal("write an account", e))?;
+    let sealed = personal_key.seal(&core.clock, &location(id), &plain)?;
     let inserted = sqlx::query!(
         "insert into payment_account (client_id, user_id, account_id, type, sealed, \
              identifier_index, is_stored_card, verified_at, last_used_at, created_at) \
@@ -311,7 +315,7 @@ pub(crate) async fn open(
         key.user.uuid(),
         id,
         kind.as_str(),
-        personal_key.seal(&core.clock, &location(id), &plain)?,
+        &sealed,
         identifier_index(core, key.client, &details.identifier)?,
         is_stored_card,
         verified,
@@ -331,6 +335,7 @@ pub(crate) async fn open(
         id,
         kind,
         details,
+        version: correction::version(&sealed),
         is_stored_card,
         limit_raised: false,
         amount_limit: None,

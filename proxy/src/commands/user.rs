@@ -10,7 +10,7 @@ use super::{Body, Call, Members, Page, StartupError, Target, path};
 
 pub(super) const ACCOUNTS: &str = "\
     ID accountId, TYPE type, NAME name, VERIFIED verified, DISABLED disabled, LIMIT limit, \
-    IDENTIFIER accountIdentifier";
+    VERSION version, IDENTIFIER accountIdentifier";
 
 pub(super) const USERS: &str = "\
     UUID uuid, PARTNER partner, EMAIL email, FIRST NAME firstName, LAST NAME lastName, \
@@ -64,7 +64,7 @@ pub(crate) enum User {
         #[command(flatten)]
         members: Members,
     },
-    /// Change an account: `verified=true`, `disabled=true`, `limit=500`.
+    /// Change an account: `verified=true version=v…`, `disabled=true`, `limit=500`.
     SetAccount {
         /// The user's uuid.
         uuid: String,

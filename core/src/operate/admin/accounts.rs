@@ -27,8 +27,9 @@ const PROOFS_MAX: i64 = 100;
 const EXAMPLE: &str = r#"{
     "accountIdentifier": "NL91ABNA0417164300",
     "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
-    "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
-    "limit": 7500, "fastAccessEnabled": null, "proofs": [{"id": "0199a000-0000-7000-8000-00000000000b",
+    "name": "A. Lovelace", "version": "v5b1f0c2a9d3e4f60", "verified": true, "disabled": false,
+    "limitRaised": true, "limit": 7500, "fastAccessEnabled": null,
+    "proofs": [{"id": "0199a000-0000-7000-8000-00000000000b",
         "mediaType": "image/png", "size": 48123, "createdAt": "2026-03-01T12:00:00Z"}]
 }"#;
 
@@ -45,6 +46,8 @@ pub struct AccountView {
     kind: AccountType,
     /// Name of the holder; empty if unknown.
     name: String,
+    /// Text that changes with the holder's name and the card's session.
+    version: String,
     /// `true` if it is proven to be the user's.
     verified: bool,
     /// `true` if it pays and receives nothing.
@@ -98,6 +101,7 @@ impl AccountView {
             account_id: account.id,
             kind: account.kind,
             name: account.details.holder.clone(),
+            version: account.version.clone(),
             verified: account.verified,
             disabled: account.disabled,
             limit_raised: account.limit_raised,
@@ -128,6 +132,9 @@ struct Change {
     /// Sales can be paid out to the card at once; only for cards.
     #[serde(skip_serializing_if = "Option::is_none")]
     fast_access_enabled: Option<bool>,
+    /// The `version` of the account that was looked at: 409 if it has another by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
     /// For the audit, which outlives an erasure: 1 to 255 characters, no personal data.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,

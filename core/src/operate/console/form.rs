@@ -1,6 +1,6 @@
 //! Fields of forms, and the bodies of calls that are made of what was typed.
 
-use maud::Markup;
+use maud::{Markup, html};
 use ring::digest;
 use serde_json::{Map, Number, Value};
 
@@ -52,6 +52,8 @@ pub(super) enum Kind {
     File,
     /// A line that stands in the path of the call, not in its body.
     Segment,
+    /// A text that the link to the form has, and nobody types.
+    Hidden,
 }
 
 impl Input {
@@ -95,6 +97,10 @@ impl Input {
             Kind::Text | Kind::Pairs | Kind::Json => "textarea",
             Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words | Kind::Segment => "text",
             Kind::File => "file",
+            Kind::Hidden => {
+                let value = typed.get(self.member);
+                return html! { input type="hidden" name=(self.member) value=(value); };
+            }
         };
         // A browser fills in no file.
         let value = if kind == "file" { "" } else { typed.get(self.member) };
@@ -140,7 +146,12 @@ impl Input {
     /// The value of the member.
     fn value(&self, text: &str) -> Result<Value, &'static str> {
         Ok(match self.kind {
-            Kind::Line | Kind::Text | Kind::Choice(_) | Kind::File | Kind::Segment => text.into(),
+            Kind::Line
+            | Kind::Text
+            | Kind::Choice(_)
+            | Kind::File
+            | Kind::Segment
+            | Kind::Hidden => text.into(),
             Kind::YesNo => (text == "yes").into(),
             Kind::Decimal => Value::Number(decimal(text).ok_or("a number such as 12.50")?),
             Kind::Integer => {

@@ -169,7 +169,7 @@ pub(super) const ACCOUNT: Subject = Subject {
             Verb::Patch.call("/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "The account counts as the user's. Orders that wait for it go on at once.",
         )
-        .with(&[Input::REASON])
+        .with(&[Input::new("version", "Version").kind(Kind::Hidden), Input::REASON])
         .fixed(&[("verified", "true")]),
         Action::new(
             "disable",
@@ -325,7 +325,11 @@ fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));
                 @if may_verify && account["verified"] != true {
-                    a.action href={ (path) "/accounts/" (id) "/verify" } { "Verify " (name) }
+                    // What is verified is the name that stands here.
+                    @let version = text(account, "/version");
+                    a.action href={ (path) "/accounts/" (id) "/verify?version=" (version) } {
+                        "Verify " (name)
+                    }
                 }
                 @if may_disable && account["disabled"] != true {
                     a.action href={ (path) "/accounts/" (id) "/disable" } { "Disable " (name) }

@@ -195,6 +195,7 @@ mod tests {
             id: Uuid::from_u128(u128::from(used.unsigned_abs())),
             kind,
             details: AccountDetails { identifier: "a".into(), holder: "b".into(), token: None },
+            version: String::new(),
             is_stored_card: false,
             limit_raised: false,
             amount_limit: None,

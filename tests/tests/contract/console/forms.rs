@@ -346,7 +346,7 @@ async fn pictures_of_a_user_in_the_queue_stand_beside_the_data() {
     let path = format!("/console/users/{uuid}");
     for (browser, may) in [(&judge, true), (&support, false)] {
         let page = browser.get(&path).await.assert(200, "NL91ABNA0417164300");
-        for action in ["/verify\"", "/disable\""] {
+        for action in ["/verify?version=v", "/disable\""] {
             assert_eq!(page.text.contains(action), may, "{action}: {}", page.text);
         }
     }

@@ -99,6 +99,37 @@ async fn what_it_needs_to_go_live_is_listed_as_the_refusal_has_it() {
 }
 
 #[tokio::test]
+async fn an_account_is_verified_as_the_page_of_its_user_has_shown_it() {
+    let context = TestContext::start().await;
+    let eve = context.partner("acme").await.user("eve").await;
+    let named = async |name: &str| {
+        let photo = json!({"name": name, "iban": "NL91ABNA0417164300",
+            "proof": "iVBORw0KGgoAAAANSUhEUgAAAAE="});
+        eve.post("/api/v1/user/verify/iban/photo", &photo).await.assert_status(200);
+    };
+    named("Eve Lovelace").await;
+    let page = format!("/console/users/{}", eve.log_in().await["uuid"].as_str().unwrap());
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    // The form and its hidden member, as the link on the page has them.
+    let link = async |name: &str| {
+        let shown = ada.get(&page).await.assert(200, name);
+        let (before, rest) = shown.text.split_once("/verify?version=").unwrap();
+        let (version, _) = rest.split_once('"').unwrap();
+        let (_, path) = before.rsplit_once('"').unwrap();
+        (format!("{path}/verify?version={version}"), version.to_owned())
+    };
+    let (form, version) = link("Eve Lovelace").await;
+    let hidden = format!("<input type=\"hidden\" name=\"version\" value=\"{version}\">");
+    ada.get(&form).await.assert(200, &hidden);
+    named("Mallory").await;
+    let sent = [("version", &*version), ("reason", "the statement names the holder")];
+    ada.submit(&form, &sent).await.assert(409, "another holder");
+    let (form, version) = link("Mallory").await;
+    let sent = [("version", &*version), ("reason", "the statement names the holder")];
+    ada.submit(&form, &sent).await.assert(303, "");
+}
+
+#[tokio::test]
 async fn what_is_taken_away_says_in_numbers_what_it_touches() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -72,6 +72,27 @@ async fn the_newest_holder_counts_until_the_account_is_verified() {
 }
 
 #[tokio::test]
+async fn an_account_is_verified_under_the_name_that_the_operator_has_seen() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let named = async |name: &str| {
+        let mut body = body(&image(b"%PDF-1.7", 64));
+        body["name"] = json!(name);
+        ada.post(PATH, &body).await.assert_status(200);
+        seen(&context, &ada).await.remove(0)
+    };
+    let (before, after) = (named("Ada Lovelace").await, named("Eve").await);
+    let path = format!("{}/accounts/{IBAN}", admin_path(&ada).await);
+    let verified = |account: &Value| json!({"verified": true, "version": account["version"]});
+    let refused = context.admin(Method::PATCH, &path, verified(&before)).await;
+    assert!(refused.assert_status(409).text().contains("another holder"), "{}", refused.text());
+    assert_eq!(seen(&context, &ada).await[0]["verified"], json!(false));
+    let done = changed(&context, &ada, IBAN, verified(&after)).await;
+    assert_eq!((&done["name"], &done["verified"]), (&json!("Eve"), &json!(true)));
+    assert_eq!(done["version"], after["version"], "the name is as it was");
+}
+
+#[tokio::test]
 async fn every_image_type_is_told_by_its_first_bytes() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;

@@ -31,8 +31,9 @@ impl Endpoint for ListAccounts {
         answer: r#"[{
             "accountIdentifier": "NL91ABNA0417164300",
             "accountId": "0199a000-0000-7000-8000-00000000000a", "type": "bankTransfer",
-            "name": "A. Lovelace", "verified": true, "disabled": false, "limitRaised": true,
-            "limit": 7500, "fastAccessEnabled": null, "proofs": []
+            "name": "A. Lovelace", "version": "v5b1f0c2a9d3e4f60", "verified": true,
+            "disabled": false, "limitRaised": true, "limit": 7500,
+            "fastAccessEnabled": null, "proofs": []
         }]"#,
         ..Doc::NONE
     };

@@ -53,8 +53,15 @@ impl Endpoint for OpenAccount {
         let new: Members = strict::body(input)?;
         let Members { verified, disabled, limit_raised, limit, fast_access_enabled, .. } = new;
         let limit = limit.map(Some);
-        let change =
-            Change { verified, disabled, limit_raised, limit, fast_access_enabled, reason: None };
+        let change = Change {
+            verified,
+            disabled,
+            limit_raised,
+            limit,
+            fast_access_enabled,
+            version: None,
+            reason: None,
+        };
         change.check()?;
         let details = new.details()?;
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })

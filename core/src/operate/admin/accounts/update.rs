@@ -34,7 +34,9 @@ impl Endpoint for UpdateAccount {
     const DOC: Doc = Doc {
         summary: "Update a user's account",
         details: "Verifies or disables it, or raises its limit. Members that are left out stay as \
-                  they are; a deleted user is 409. `reason` is for the audit alone.",
+                  they are; a deleted user is 409. `reason` is for the audit alone. Send the \
+                  account's `version` with `verified`: its user can name another holder until \
+                  then.",
         path: &[
             UUID,
             required("accountIdentifier", Kind::Text, "The account's identifier, or its id."),
@@ -99,13 +101,18 @@ impl Update {
     /// The account that is changed, and whose it is. The user's row is locked from then on.
     ///
     /// # Errors
-    /// 404 without such a user or account; 409 when the user is deleted.
+    /// 404 without such a user or account; 409 when the user is deleted, or the account has another
+    /// version than the call says.
     async fn find(&self, conn: &mut Connection, core: &Core) -> Result<(UserKey, PaymentAccount)> {
         let user = find(conn, &self.user).await?;
         if !account::lock(conn, user, RowLock::Update).await? {
             return Err(Denial::conflict("the user is deleted").into());
         }
         let account = named(conn, core, user, &self.account).await?;
+        if self.change.version.as_ref().is_some_and(|seen| *seen != account.version) {
+            let reason = "the account has another holder or card session by now: look at it again";
+            return Err(Denial::conflict(reason).into());
+        }
         Ok((user, account))
     }
 }
