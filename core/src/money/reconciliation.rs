@@ -11,6 +11,7 @@ use crate::Core;
 use crate::money::payments::report::{PaymentKind, Recorded, Report};
 use crate::money::payments::{record, store::currency_of};
 use crate::platform::error::{Error, Result};
+use crate::trading::orders::state::Cause;
 use rampart_statement::Line;
 use rampart_types::JsonDecimal;
 
@@ -99,7 +100,7 @@ pub(crate) async fn reconcile(
             result.differences.push(difference("amount", &line, Some(other.amount)));
         } else if line.amount > Decimal::ZERO && !is_return_of_ours(&line) {
             let recorded = receive(core, connector, order_max, &line, actor).await?;
-            recorded.count(core);
+            Cause::count(core, recorded.causes);
             result.recorded += 1;
             let kind = arrival(core, &line).as_str().to_owned();
             taken.insert((line.provider_reference.clone(), kind));

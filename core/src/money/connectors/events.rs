@@ -22,6 +22,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::Cause;
 
 /// `POST /connectors/v1/events`
 pub struct ReportEvent;
@@ -77,9 +78,7 @@ async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<boo
     match take_in(&mut tx, core, reporter, report).await? {
         Stored::Now(applied) => {
             tx.commit().await?;
-            for cause in applied.causes {
-                core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-            }
+            Cause::count(core, applied.causes);
             Ok(applied.is_duplicate)
         }
         Stored::Before { is_same } => {

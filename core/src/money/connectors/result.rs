@@ -95,9 +95,7 @@ async fn report(core: &Core, connector: &Connector, id: Uuid, new: &NewResult) -
     match settle(&mut tx, core, &connector.name, id, new).await? {
         Settled::Now(reported, causes) => {
             tx.commit().await?;
-            for cause in causes {
-                core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-            }
+            Cause::count(core, causes);
             Ok(reported)
         }
         Settled::Before(reported) => {

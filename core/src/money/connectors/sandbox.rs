@@ -49,13 +49,6 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
     Ok(hex::encode(clock.random_bytes::<TRANSACTION_ID_BYTES>()?))
 }
 
-/// Counts changes of orders, after the commit.
-pub(crate) fn count(core: &Core, causes: Vec<Cause>) {
-    for cause in causes {
-        core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-    }
-}
-
 /// Passes on the transaction in which an event was simulated, with what it has changed. One in which
 /// it is refused ends at once: its locks would last until the connection is used again.
 ///

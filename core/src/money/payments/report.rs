@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::Core;
 use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
@@ -141,13 +140,4 @@ pub struct Recorded {
     pub state: PaymentState,
     /// Causes of the changes of its order's state, to be counted after the commit.
     pub causes: Vec<Cause>,
-}
-
-impl Recorded {
-    /// Counts the changes of state; call it after the commit.
-    pub fn count(&self, core: &Core) {
-        for cause in &self.causes {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
-    }
 }

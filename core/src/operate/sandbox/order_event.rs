@@ -10,13 +10,13 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
 use crate::money::connectors::sandbox::purchases::simulate_in;
-use crate::money::connectors::sandbox::{count, unless_refused};
+use crate::money::connectors::sandbox::unless_refused;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName, find, find_in};
 use crate::trading::orders::read::{OrderV2, order_example};
-use crate::trading::orders::status::NotApplied;
+use crate::trading::orders::status::{Cause, NotApplied};
 use crate::trading::sandbox::SimulatedEvent;
 use rampart_types::OrderKey;
 
@@ -76,7 +76,7 @@ impl Endpoint for V2 {
             Ok::<_, NotApplied>((answer, causes))
         };
         let (answer, causes) = retrying_statement(attempt).await.map_err(refusal)?;
-        count(core, causes);
+        Cause::count(core, causes);
         Ok(Json(answer))
     }
 }

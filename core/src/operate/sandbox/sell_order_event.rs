@@ -10,12 +10,12 @@ use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::request::Input;
 use crate::money::connectors::sandbox::sales::simulate_in;
-use crate::money::connectors::sandbox::{count, unless_refused};
+use crate::money::connectors::sandbox::unless_refused;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
-use crate::trading::orders::status::NotApplied;
+use crate::trading::orders::status::{Cause, NotApplied};
 use crate::trading::sandbox::SimulatedSaleEvent;
 use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view_in};
 use rampart_types::OrderKey;
@@ -83,7 +83,7 @@ impl Endpoint for V2 {
             Ok::<_, NotApplied>((answer, causes))
         };
         let (answer, causes) = retrying_statement(attempt).await.map_err(refusal)?;
-        count(core, causes);
+        Cause::count(core, causes);
         Ok(Json(answer))
     }
 }

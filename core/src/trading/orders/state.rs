@@ -3,6 +3,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::Core;
+
 /// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderStatus {
@@ -105,6 +107,15 @@ rampart_types::named_values! {
 }
 
 rampart_types::enum_column!(Cause);
+
+impl Cause {
+    /// Counts changes of orders by their causes, after the commit.
+    pub(crate) fn count(core: &Core, causes: impl IntoIterator<Item = Self>) {
+        for cause in causes {
+            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
+        }
+    }
+}
 
 /// Type of the wallet that the coins go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -237,7 +237,7 @@ impl ConfirmContext {
             };
             match outcome {
                 InsertOutcome::Placed => {
-                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                    Cause::count(core, [Cause::Confirmed]);
                     if let Some(key) = key {
                         key.mark_saved();
                     }

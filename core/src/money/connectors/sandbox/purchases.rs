@@ -95,7 +95,7 @@ where
         tx.commit().await?;
         Ok::<_, NotApplied>(causes)
     };
-    super::count(core, retrying_statement(attempt).await?);
+    Cause::count(core, retrying_statement(attempt).await?);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::purchases::{self, Purchase};
 use super::{
-    LEASE_SECONDS, NAME, answer, answer_with, checks, count, lease_now, sales, tell, tell_later,
+    LEASE_SECONDS, NAME, answer, answer_with, checks, lease_now, sales, tell, tell_later,
     transaction_id,
 };
 use crate::Core;
@@ -210,7 +210,7 @@ async fn carry_out(core: &Core, command: &Leased) -> Result<()> {
         tx.commit().await?;
         Ok::<_, Error>(causes)
     };
-    count(core, retrying_statement(attempt).await?);
+    Cause::count(core, retrying_statement(attempt).await?);
     Ok(())
 }
 
@@ -303,7 +303,7 @@ async fn follow_up(core: &Core, report: &DueReport) -> Result<()> {
         tx.commit().await?;
         Ok::<_, Error>(causes)
     };
-    count(core, retrying_statement(attempt).await?);
+    Cause::count(core, retrying_statement(attempt).await?);
     Ok(())
 }
 

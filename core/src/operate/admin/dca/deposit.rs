@@ -92,9 +92,7 @@ impl Endpoint for ReportDeposit {
                     operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
                     tx.commit().await?;
                     let causes = [Cause::Confirmed, Cause::PaymentReceived];
-                    for cause in causes.into_iter().chain(held) {
-                        core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-                    }
+                    Cause::count(core, causes.into_iter().chain(held));
                     return Ok(Reported::Now(detail(core, &plan, order).await?));
                 }
                 // Another report was faster: its order is found now.

@@ -100,9 +100,7 @@ impl Endpoint for ApplyOrderEvent {
         let target = order.key.order.to_string();
         operator.record(&mut tx, core, "order.event", &target, detail).await?;
         tx.commit().await?;
-        for Applied { cause, .. } in [applied].into_iter().chain(followed) {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
+        Cause::count(core, [applied].into_iter().chain(followed).map(|applied| applied.cause));
         Ok(Json(order.detail(core).await?))
     }
 }

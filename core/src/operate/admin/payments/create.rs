@@ -23,6 +23,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::Cause;
 use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{Caip19, ClientId, CurrencyCode, JsonDecimal, OrderId};
 
@@ -139,7 +140,7 @@ impl Endpoint for RecordPayment {
         });
         operator.record(&mut tx, core, "payment.record", &target, detail).await?;
         tx.commit().await?;
-        recorded.count(core);
+        Cause::count(core, recorded.causes);
         Ok(Stored { payment: find(core, recorded.payment).await?, duplicate: false })
     }
 }

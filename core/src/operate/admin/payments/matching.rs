@@ -16,6 +16,7 @@ use crate::money::payments::matching::match_to;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
+use crate::trading::orders::state::Cause;
 use rampart_types::OrderId;
 
 /// `POST /admin/v1/payments/{id}/match`
@@ -69,9 +70,7 @@ impl Endpoint for MatchPayment {
         let detail = json!({ "orderId": order_id });
         operator.record(&mut tx, core, "payment.match", &text, detail).await?;
         tx.commit().await?;
-        for cause in causes {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
+        Cause::count(core, causes);
         Ok(Json(find(core, payment).await?))
     }
 }

@@ -20,6 +20,7 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
+use crate::trading::orders::state::Cause;
 use rampart_types::JsonDecimal;
 
 /// `POST /admin/v1/payments/{id}/refund`
@@ -115,9 +116,7 @@ impl Endpoint for RefundPayment {
         operator.record(&mut tx, core, "payment.refund", &text, detail).await?;
         save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;
-        for cause in requested.causes {
-            core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
-        }
+        Cause::count(core, requested.causes);
         Ok(Json(answer))
     }
 }

@@ -117,7 +117,7 @@ impl ConfirmContext {
             };
             match core.order_inserts.submit(order.row(core, id, answer)?).await? {
                 InsertOutcome::Placed => {
-                    core.metrics.orders.with_label_values(&[Cause::Confirmed.as_str()]).inc();
+                    Cause::count(core, [Cause::Confirmed]);
                     if let Some((key, _)) = &key {
                         key.mark_saved();
                     }

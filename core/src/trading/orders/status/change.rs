@@ -113,7 +113,7 @@ pub(crate) async fn apply<E: Event>(
 ) -> Result<Applied, NotApplied> {
     let change = Change::new(core, key, actor)?;
     let applied = retrying_statement(|| change.attempt(event)).await?;
-    core.metrics.orders.with_label_values(&[applied.cause.as_str()]).inc();
+    Cause::count(core, [applied.cause]);
     Ok(applied)
 }
 
