@@ -8,7 +8,6 @@ use uuid::Uuid;
 use super::commands::{Command, CommandKind, Target};
 use super::effects::Finished;
 use super::payouts::command_payouts_and_transfers;
-use super::sandbox::timing as sandbox;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Secret, sha256};
@@ -91,10 +90,7 @@ pub(crate) fn verify_wallet_account(
     user: UserId,
     token: &Secret,
 ) -> Result<Command> {
-    let target = match tenant.is_test() {
-        true => Target::Connector(sandbox::NAME.to_owned()),
-        false => Target::Capability,
-    };
+    let target = Target::for_checks(tenant);
     let key = format!("wallet-account/{user}/{}", hex::encode(sha256(token.expose())));
     Ok(Command {
         client: tenant.id,
@@ -116,7 +112,7 @@ pub(crate) fn verify_wallet_account(
 fn card_route(client: &Client) -> Target {
     let method = AccountType::CreditCard.as_str();
     if is_simulated(client) {
-        return Target::Connector(sandbox::NAME.to_owned());
+        return Target::sandbox();
     }
     Target::Method { direction: Direction::In, method: method.to_owned() }
 }

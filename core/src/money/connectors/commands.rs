@@ -11,6 +11,7 @@ use crate::platform::crypto::tenant_key::TenantCipher;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::platform::telemetry::{StoredTrace, TraceScope};
+use crate::tenancy::tenants::Tenant;
 pub use crate::trading::catalogue::Direction;
 
 /// Kind of a command, and the capability that a connector needs for it.
@@ -115,6 +116,18 @@ pub enum Target {
     },
     /// Any that has the capability.
     Capability,
+}
+
+impl Target {
+    /// The sandbox, the connector of test clients.
+    pub(crate) fn sandbox() -> Self {
+        Self::Connector(timing::NAME.to_owned())
+    }
+
+    /// The one that checks a tenant's users, their accounts and their wallets.
+    pub(super) fn for_checks(tenant: &Tenant) -> Self {
+        if tenant.is_test() { Self::sandbox() } else { Self::Capability }
+    }
 }
 
 /// A command to be enqueued.

@@ -8,7 +8,6 @@ use uuid::Uuid;
 use super::commands::{self, Command, CommandKind, Target, result_context};
 use super::payouts::command_payouts_and_transfers;
 use super::provider_page;
-use super::sandbox::timing as sandbox;
 use super::screening::screen_anew;
 use crate::Core;
 use crate::notify::events::{self, EventType, NewEvent};
@@ -129,10 +128,7 @@ async fn command(
         user: Some(user),
         kind: CommandKind::IdentityStart,
         idempotency_key: format!("identity/{user}/{ended}"),
-        target: match tenant.is_test() {
-            true => Target::Connector(sandbox::NAME.to_owned()),
-            false => Target::Capability,
-        },
+        target: Target::for_checks(tenant),
         body,
     };
     let command = command.seal(core)?;

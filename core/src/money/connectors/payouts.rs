@@ -162,7 +162,7 @@ async fn send(
     let asset = row.crypto_currency.clone();
     let target = match by {
         Senders::Routed => Target::Asset { direction: Direction::Out, asset },
-        Senders::Sandbox => Target::Connector(sandbox::NAME.to_owned()),
+        Senders::Sandbox => Target::sandbox(),
     };
     let fee_max = row.network_fee.checked_div(row.price).map(|fee| fee.trunc_with_scale(8));
     let command = Command {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, SealedCommand, Target};
 use super::payouts::{command_payout, command_payouts_and_transfers};
-use super::sandbox::{magic, timing};
+use super::sandbox::magic;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -108,7 +108,7 @@ impl SealedScreening {
             user: None,
             kind: CommandKind::ScreeningCheck,
             idempotency_key: format!("screening/wallet/{order}"),
-            target: screener(tenant),
+            target: Target::for_checks(tenant),
             body: json!({
                 "subject": "wallet",
                 "partner": &*tenant.slug,
@@ -194,7 +194,7 @@ pub(crate) async fn screen_person(
         user: Some(user),
         kind: CommandKind::ScreeningCheck,
         idempotency_key: format!("screening/person/{id}"),
-        target: screener(tenant),
+        target: Target::for_checks(tenant),
         body: json!({
             "subject": "person",
             "partner": &*tenant.slug,
@@ -252,14 +252,6 @@ pub(super) async fn screen_anew(
     .fetch_one(&mut *conn)
     .await?;
     if is_screened { Ok(()) } else { screen_person(conn, core, &tenant, person).await }
-}
-
-/// Who screens for the tenant.
-fn screener(tenant: &Tenant) -> Target {
-    match tenant.is_test() {
-        true => Target::Connector(timing::NAME.to_owned()),
-        false => Target::Capability,
-    }
 }
 
 /// The command, with the sandbox's decision as its result.

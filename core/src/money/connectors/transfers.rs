@@ -91,12 +91,12 @@ pub(crate) async fn command_transfer(
     }
     let method = row.payment_method.clone();
     let target = match row.deposited_at.as_deref() {
-        Some(sandbox::NAME) => Target::Connector(sandbox::NAME.to_owned()),
+        Some(sandbox::NAME) => Target::sandbox(),
         // It is the last route of a test client.
-        Some(_) if row.is_of_test && !row.is_routed => Target::Connector(sandbox::NAME.to_owned()),
+        Some(_) if row.is_of_test && !row.is_routed => Target::sandbox(),
         Some(_) => Target::Method { direction: Direction::Out, method },
         // It is older than the sandbox's addresses.
-        None if row.is_of_test => Target::Connector(sandbox::NAME.to_owned()),
+        None if row.is_of_test => Target::sandbox(),
         None => return Ok(()),
     };
     let due = amount_due(conn, key, row.fiat_amount, &row.fiat_currency).await?;

@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
-use crate::money::connectors::sandbox::timing;
 use crate::money::connectors::screening::{SealedScreening, Wallet};
 use crate::money::payments::catch_up::hold_if_taken_back;
 use crate::money::payments::locks::hold_for_order;
@@ -212,7 +211,7 @@ fn simulated_payment(
         user: None,
         kind: CommandKind::PaymentCreate,
         idempotency_key: format!("payment/{order}"),
-        target: Target::Connector(timing::NAME.to_owned()),
+        target: Target::sandbox(),
         // It is done as it is commanded: nobody gets a body.
         body: Value::Null,
     };

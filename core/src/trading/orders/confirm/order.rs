@@ -129,7 +129,7 @@ impl NewOrder<'_> {
                 let scenario = Scenario::detect(self.partner_reference, quote.fiat);
                 let report_ms = scenario.map(|_| timing::step_ms(core));
                 // It is done as it is commanded: nobody gets a body.
-                (Target::Connector(timing::NAME.to_owned()), Value::Null, report_ms)
+                (Target::sandbox(), Value::Null, report_ms)
             }
         };
         let command = Command {
