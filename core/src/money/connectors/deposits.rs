@@ -67,15 +67,7 @@ impl DepositSource {
         sale: OrderKey,
     ) -> Result<Option<DepositAddress>, sqlx::Error> {
         match self {
-            Self::Pool(pool) => {
-                if pool.is_reserved(conn, sale.client).await? {
-                    return Ok(None);
-                }
-                if let Some(free) = pool.take_free(conn, sale).await? {
-                    return Ok(Some(free));
-                }
-                pool.take_released(conn, sale).await
-            }
+            Self::Pool(pool) => pool.take(conn, sale).await,
             Self::Made(made) => {
                 let added = sqlx::query!(
                     "insert into deposit_address (connector, asset, address, tag, added_at, \
@@ -159,26 +151,23 @@ impl AddressPool {
         .await
     }
 
-    /// Takes the oldest address that nobody else is taking.
-    async fn take_free(
+    /// Takes the oldest address that no other sale is taking. While others are taking the last ones
+    /// it waits, and takes one that is given up, as by a quote that two requests confirm at once.
+    async fn take(
         &self,
         conn: &mut Connection,
         sale: OrderKey,
     ) -> Result<Option<DepositAddress>, sqlx::Error> {
+        if self.is_reserved(conn, sale.client).await? {
+            return Ok(None);
+        }
         let (client, order) = (sale.client.uuid(), sale.order.number());
-        take_oldest!("for update skip locked", self.connector, self.asset, client, order)
-            .fetch_optional(conn)
-            .await
-    }
-
-    /// Waits for the sales that are taking the last addresses, and takes one that is given up, as
-    /// by a quote that two requests confirm at once.
-    async fn take_released(
-        &self,
-        conn: &mut Connection,
-        sale: OrderKey,
-    ) -> Result<Option<DepositAddress>, sqlx::Error> {
-        let (client, order) = (sale.client.uuid(), sale.order.number());
+        let free = take_oldest!("for update skip locked", self.connector, self.asset, client, order)
+            .fetch_optional(&mut *conn)
+            .await?;
+        if free.is_some() {
+            return Ok(free);
+        }
         take_oldest!("for update", self.connector, self.asset, client, order)
             .fetch_optional(conn)
             .await
