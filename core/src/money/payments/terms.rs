@@ -5,9 +5,10 @@ use rust_decimal::Decimal;
 use super::report::PaymentKind;
 use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
+use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
-use rampart_types::{ClientId, FeeBreakdown, OrderId, OrderKey, PairCode};
+use rampart_types::{ClientId, OrderId, OrderKey, PairCode};
 
 /// An order of either side, as its row has it.
 #[derive(Clone, Debug)]
@@ -71,14 +72,6 @@ impl OrderTerms {
             Side::Sell => lock_row!("sell_order", "false", key).fetch_optional(conn).await?,
         };
         let Some(row) = row else { return Ok(None) };
-        let fees = FeeBreakdown {
-            partner: row.partner_fee,
-            provider: row.provider_fee,
-            payment_method: row.payment_method_fee,
-            network: row.network_fee,
-            spread: row.spread_fee,
-            affiliate: row.affiliate_fee,
-        };
         Ok(Some(Self {
             key,
             status: row.status,
@@ -93,7 +86,7 @@ impl OrderTerms {
                 crypto: row.crypto_amount,
                 crypto_currency: row.crypto_currency,
                 price: row.price,
-                fees,
+                fees: fees_of_row!(row),
             },
         }))
     }
