@@ -115,7 +115,6 @@ pub(crate) async fn post(
     if lines.is_empty() {
         return Ok(());
     }
-    let entry = core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
     let kinds: Vec<String> = lines.iter().map(|line| line.kind.as_str().to_owned()).collect();
     let currencies: Vec<String> = lines.iter().map(|line| line.currency.clone()).collect();
     let holders: Vec<String> = lines.iter().map(|line| line.holder.clone()).collect();
@@ -147,7 +146,7 @@ pub(crate) async fn post(
         &currencies,
         &holders,
         &amounts,
-        entry,
+        core.clock.uuid()?,
         kind,
         subject.order,
         subject.payment,

@@ -18,7 +18,7 @@ use crate::Core;
 use crate::notify::webhooks;
 use crate::platform::db::Connection;
 use crate::platform::telemetry::TraceScope;
-use rampart_types::{ClientId, DeliveryId, EventId, OrderId};
+use rampart_types::{ClientId, EventId, OrderId};
 
 /// The type of an event (section 8 of the contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +122,7 @@ pub async fn record(
     callback_url: Option<&str>,
 ) -> Result<(), sqlx::Error> {
     let NewEvent { kind, order_id, payload } = event;
-    let (event_id, now) = (EventId::from(new_id(core)?), core.clock.now());
+    let (event_id, now) = (EventId::from(core.clock.uuid()?), core.clock.now());
     let order_id = order_id.map(OrderId::number);
     let trace = TraceScope::current().stored();
     sqlx::query!(
@@ -147,7 +147,7 @@ pub async fn record(
          (client_id, delivery_id, event_id, order_id, url, next_attempt_at, created_at) \
          values ($1, $2, $3, $4, $5, $6, $6)",
         client.uuid(),
-        DeliveryId::from(new_id(core)?).uuid(),
+        core.clock.uuid()?,
         event_id.uuid(),
         order_id,
         url,
@@ -156,10 +156,6 @@ pub async fn record(
     .execute(conn)
     .await?;
     Ok(())
-}
-
-fn new_id(core: &Core) -> Result<uuid::Uuid, sqlx::Error> {
-    core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
 #[cfg(test)]

@@ -213,6 +213,12 @@ impl std::fmt::Display for NoEntropy {
 
 impl std::error::Error for NoEntropy {}
 
+impl From<NoEntropy> for sqlx::Error {
+    fn from(error: NoEntropy) -> Self {
+        Self::Encode(error.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

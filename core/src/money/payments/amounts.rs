@@ -17,7 +17,6 @@ pub(super) async fn write(
     amounts: &OrderAmounts,
     reason: &str,
 ) -> Result<(), sqlx::Error> {
-    let step = booking.core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
     macro_rules! statement {
         ($order:literal, $transition:literal) => {
             sqlx::query!(
@@ -45,7 +44,7 @@ pub(super) async fn write(
                 amounts.fees.spread,
                 amounts.fees.affiliate,
                 booking.now,
-                step,
+                booking.core.clock.uuid()?,
                 terms.status.as_str(),
                 REPRICED,
                 reason,

@@ -46,7 +46,7 @@ pub(crate) async fn store(
     core: &Core,
     payment: &NewPayment<'_>,
 ) -> Result<Option<Uuid>, sqlx::Error> {
-    let id = core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
+    let id = core.clock.uuid()?;
     let own = id.to_string();
     sqlx::query_scalar!(
         r#"

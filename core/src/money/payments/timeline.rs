@@ -15,7 +15,6 @@ pub(super) async fn note(
     report: &Report,
     currency: &str,
 ) -> Result<(), sqlx::Error> {
-    let step = core.clock.uuid().map_err(|error| sqlx::Error::Encode(error.into()))?;
     let reason = format!("{} {currency}", report.amount.normalize());
     macro_rules! statement {
         ($transition:literal) => {
@@ -27,7 +26,7 @@ pub(super) async fn note(
                  values ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
                 order.key.client.uuid(),
                 order.key.order.number(),
-                step,
+                core.clock.uuid()?,
                 core.clock.now(),
                 order.status.as_str(),
                 report.kind.as_str(),
