@@ -221,11 +221,10 @@ pub(crate) fn allow_images(reply: &mut Reply, source: &str) {
     reply.set("content-security-policy", &policy);
 }
 
-/// The page of a link that is used, expired or invalid, without telling which. `hint` is the message
-/// that explains how to get a new one.
-pub(crate) fn dead_link(texts: Texts, settings: &Pages, hint: &'static str) -> Reply {
+/// The page of a link that is used, expired or invalid, without telling which.
+pub(crate) fn dead_link(texts: Texts, settings: &Pages) -> Reply {
     let title = texts.get("dead-link-title");
-    let body = html! { p { (texts.get(hint)) } };
+    let body = html! { p { (texts.get("dead-link-shop")) } };
     Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)
 }
 

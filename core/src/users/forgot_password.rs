@@ -187,6 +187,6 @@ impl Link {
     }
 
     fn unknown(&self, core: &Core) -> Reply {
-        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+        dead_link(self.texts, &core.settings.pages)
     }
 }

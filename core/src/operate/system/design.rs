@@ -47,7 +47,7 @@ impl Endpoint for Show {
     async fn call(core: &Core, _: Anyone, language: Language) -> Result<Reply> {
         let settings = &core.settings.pages;
         if !settings.gallery {
-            return Ok(dead_link(language.texts(), settings, "dead-link-shop"));
+            return Ok(dead_link(language.texts(), settings));
         }
         // A fixed time, so that two pictures of the gallery are equal.
         let at = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);

@@ -78,7 +78,7 @@ fn page(
     let settings = &core.settings.pages;
     let snapshot = core.snapshots.current();
     if !snapshot.catalogue.page_regions.contains(region) {
-        return dead_link(texts, settings, "dead-link-shop");
+        return dead_link(texts, settings);
     }
     let tenant = slug.as_ref().and_then(|slug| snapshot.tenant_by_slug(slug));
     let tenant = tenant.filter(|tenant| !tenant.suspended);

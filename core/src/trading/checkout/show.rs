@@ -61,7 +61,7 @@ impl Endpoint for Show {
         let link = link.read_by(core, &checkout, named).await?;
         match link.resumption(core, &checkout) {
             Some(Some(resumption)) => link.go_on(core, &checkout, named, &resumption).await,
-            Some(None) => Ok(dead_link(link.texts, look.settings, "dead-link-shop")),
+            Some(None) => Ok(dead_link(link.texts, look.settings)),
             None => {
                 let (shopper, empty) = (Shopper::initial(&checkout), Form::read(&[]));
                 let purchase = link.purchase(&checkout, shopper, &empty);

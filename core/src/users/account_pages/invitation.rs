@@ -132,7 +132,7 @@ impl Link {
 
     /// The page of an expired or forged link.
     pub(super) fn not_found(&self, core: &Core) -> Reply {
-        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+        dead_link(self.texts, &core.settings.pages)
     }
 }
 

@@ -204,7 +204,7 @@ impl Link {
                 let page = Page::new(self.texts, &core.settings.pages, &title);
                 page.render(StatusCode::NOT_FOUND, &back)
             }
-            None => dead_link(self.texts, &core.settings.pages, "dead-link-shop"),
+            None => dead_link(self.texts, &core.settings.pages),
         }
     }
 

@@ -57,7 +57,7 @@ impl Link {
 
     /// The page of a forged or expired link, or of a requirement that nobody meets on a page.
     pub(super) fn not_found(&self, core: &Core) -> Reply {
-        dead_link(self.texts, &core.settings.pages, "dead-link-shop")
+        dead_link(self.texts, &core.settings.pages)
     }
 
     /// The requirement that the link names, and whose it is; `None` if it is not ours, or is good for
