@@ -10,7 +10,7 @@ use crate::platform::error::Result;
 use crate::platform::metrics::Metrics;
 use rampart_types::ClientId;
 
-/// Most rows of one table and client that one run deletes of what has expired.
+/// Most rows of one table, or of one client in it, that one run deletes of what has expired.
 pub(crate) const DELETED_MAX: i64 = 5_000;
 /// The sweeps that delete what has expired, in metrics and logs.
 const EXPIRED: &str = "expired tokens";

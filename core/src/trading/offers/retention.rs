@@ -2,9 +2,7 @@
 
 use crate::Core;
 use crate::platform::error::Result;
-
-/// Most offers that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
+use crate::platform::sweeps::DELETED_MAX;
 
 impl Core {
     /// Deletes offers, with their checkouts, that nobody has confirmed and that ended longer ago than

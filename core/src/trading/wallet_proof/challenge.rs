@@ -7,14 +7,13 @@ use chrono::{DateTime, Utc};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::platform::sweeps::DELETED_MAX;
 use rampart_types::{OrderKey, UserId};
 
 /// Lifetime of a message, in seconds.
 const LIFETIME_SECONDS: i64 = 900;
 /// Time for which a message that is shown is good at least, in seconds; after that another one is made.
 const LEFT_SECONDS_MIN: i64 = 300;
-/// Most expired messages that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
 
 /// A message to sign.
 #[derive(Debug)]

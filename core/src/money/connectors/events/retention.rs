@@ -2,9 +2,7 @@
 
 use crate::Core;
 use crate::platform::error::Result;
-
-/// Most reports that one run of the worker deletes.
-const DELETED_MAX: i64 = 5_000;
+use crate::platform::sweeps::DELETED_MAX;
 
 impl Core {
     /// Deletes the sealed reports that are older than `retention.report_days`: one run of a worker.
