@@ -9,6 +9,7 @@ pub mod update;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
+use crate::users::account::{self, RowLock};
 use rampart_types::{UserId, UserKey};
 
 /// The path's `{uuid}`.
@@ -27,4 +28,16 @@ pub(super) async fn find(conn: &mut Connection, uuid: &str) -> Result<UserKey> {
             .await?
             .ok_or_else(unknown)?;
     Ok(UserKey { client: client.into(), user })
+}
+
+/// As [`find`], with the user's row locked until the transaction ends.
+///
+/// # Errors
+/// Those of [`find`]; 409 when the user is deleted.
+pub(super) async fn lock(conn: &mut Connection, uuid: &str) -> Result<UserKey> {
+    let key = find(conn, uuid).await?;
+    match account::lock(conn, key, RowLock::Update).await? {
+        true => Ok(key),
+        false => Err(Denial::conflict("the user is deleted").into()),
+    }
 }

@@ -12,9 +12,8 @@ use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::users::{UUID, find};
+use crate::operate::admin::users::{UUID, lock};
 use crate::platform::error::{Denial, Result};
-use crate::users::account::{self, RowLock};
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
     OpenOutcome,
@@ -74,10 +73,7 @@ impl Endpoint for OpenAccount {
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {
         let Opening { user, kind, details, change } = new;
         let mut tx = core.db.begin().await?;
-        let user = find(&mut tx, &user).await?;
-        if !account::lock(&mut tx, user, RowLock::Update).await? {
-            return Err(Denial::conflict("the user is deleted").into());
-        }
+        let user = lock(&mut tx, &user).await?;
         let account = NewAccount { kind, details, is_stored_card: false, verified: false };
         let account = match accounts::open(&mut tx, core, user, account).await? {
             OpenOutcome::Created(account) => account,

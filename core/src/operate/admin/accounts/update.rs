@@ -13,10 +13,9 @@ use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::users::{UUID, find};
+use crate::operate::admin::users::{UUID, lock};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
-use crate::users::account::{self, RowLock};
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::UserKey;
 
@@ -104,10 +103,7 @@ impl Update {
     /// 404 without such a user or account; 409 when the user is deleted, or the account has another
     /// version than the call says.
     async fn find(&self, conn: &mut Connection, core: &Core) -> Result<(UserKey, PaymentAccount)> {
-        let user = find(conn, &self.user).await?;
-        if !account::lock(conn, user, RowLock::Update).await? {
-            return Err(Denial::conflict("the user is deleted").into());
-        }
+        let user = lock(conn, &self.user).await?;
         let account = named(conn, core, user, &self.account).await?;
         if self.change.version.as_ref().is_some_and(|seen| *seen != account.version) {
             let reason = "the account has another holder or card session by now: look at it again";

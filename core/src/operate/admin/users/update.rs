@@ -7,7 +7,7 @@ use serde_json::json;
 
 use self::members::{AddressCheck, Change, Check, Dac8, Document, Level};
 use super::read::{EXAMPLE, User};
-use super::{UUID, find};
+use super::{UUID, lock};
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::roles::Role;
@@ -22,7 +22,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 use crate::trading::limits;
 use crate::trading::limits::limit_rules::Rules;
-use crate::users::account::{self, Account, RowLock};
+use crate::users::account::Account;
 use crate::users::changed;
 use crate::users::documents;
 use crate::users::erase::erase;
@@ -69,7 +69,7 @@ impl Endpoint for UpdateUser {
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<User>> {
         let mut tx = core.db.begin().await?;
-        let key = update.lock(&mut tx).await?;
+        let key = lock(&mut tx, &update.uuid).await?;
         let change = update.change;
         let unknown = || Denial::not_found("user");
         let before = Account::load(&mut tx, core, key).await?.ok_or_else(unknown)?;
@@ -119,23 +119,11 @@ pub struct Update {
 }
 
 impl Update {
-    /// Locks the user that is changed.
-    ///
-    /// # Errors
-    /// 404 without such a user; 409 when the user is deleted.
-    async fn lock(&self, conn: &mut Connection) -> Result<UserKey> {
-        let key = find(conn, &self.uuid).await?;
-        if !account::lock(conn, key, RowLock::Update).await? {
-            return Err(Denial::conflict("the user is deleted").into());
-        }
-        Ok(key)
-    }
-
     /// True if it would let the user trade more than now.
     async fn raises_limits(&self, core: &Core) -> Result<bool> {
         // Without a commit, nothing of it stays.
         let mut tx = core.db.begin().await?;
-        let key = self.lock(&mut tx).await?;
+        let key = lock(&mut tx, &self.uuid).await?;
         write(&mut tx, core, key, &self.change).await
     }
 }
