@@ -6,14 +6,12 @@ use rampart_types::{ClientId, OrderId, OrderKey};
 use rust_decimal::Decimal;
 
 use crate::Core;
+use crate::money::payments::report::RAW_BYTES_MAX;
 use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::{Event, NotApplied, apply_in};
-
-/// Largest report that is kept beside a payment, in bytes; the connector's event has all of it.
-const RAW_BYTES_MAX: usize = 64 * 1024;
 
 /// A movement of money or coins.
 pub(super) struct Fact<'a> {
@@ -54,6 +52,7 @@ pub(super) async fn record(conn: &mut Connection, core: &Core, fact: Fact<'_>) -
         occurred_at: fact.occurred_at.min(core.clock.now()),
         actor: fact.actor.to_owned(),
         reason: None,
+        // The connector's event has all of a larger one.
         raw: fact.raw.filter(|raw| raw.len() <= RAW_BYTES_MAX),
     };
     // On the heap: it holds the state of an order's whole change.
