@@ -141,7 +141,7 @@ async fn in_books_alone(
     let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
         return Ok(Vec::new());
     };
-    // A payout is told by its begin and by its end: the one that moved it has the entry.
+    // A payout is reported by its begin and by its end: the one that moved it has the entry.
     let until = *last + chrono::TimeDelta::days(1);
     let most = i64::try_from(DIFFERENCES_MAX + 1).unwrap_or(i64::MAX);
     let rows = sqlx::query!(

@@ -170,7 +170,7 @@ pub(crate) struct SealedCommand {
     pub(crate) state: &'static str,
     /// Time until it may be leased, in milliseconds.
     pub(crate) delay_ms: i64,
-    /// Time until the sandbox tells what follows, in milliseconds.
+    /// Time until the sandbox reports what follows, in milliseconds.
     pub(crate) report_ms: Option<i64>,
     /// The trace that carrying it out goes on with.
     trace: StoredTrace,
@@ -225,7 +225,7 @@ impl SealedCommand {
         self.id
     }
 
-    /// The same, of which the sandbox tells after so many milliseconds.
+    /// The same, whose consequence the sandbox reports after so many milliseconds.
     pub(crate) const fn reported_after(mut self, report_ms: Option<i64>) -> Self {
         self.report_ms = report_ms;
         self

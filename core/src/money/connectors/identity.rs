@@ -150,7 +150,7 @@ fn page(result: Option<Value>) -> IdentityCheck {
 }
 
 /// Writes the provider's word about a check, in the transaction that stores its report: `verified`,
-/// or anything else for a check that has failed. It ends the check; what is told of one that has ended
+/// or anything else for a check that has failed. It ends the check; a report of one that has ended
 /// counts for nobody. A user whom an operator has blocked stays so.
 ///
 /// # Errors

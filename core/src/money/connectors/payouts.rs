@@ -82,7 +82,7 @@ pub(super) async fn command_despite_holds(
     }
 }
 
-/// Who sends an order's coins.
+/// The connectors that send the coins of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Senders {
     /// Those of its routes.
@@ -349,12 +349,12 @@ async fn is_recipient_erased(conn: &mut Connection, sale: OrderKey) -> Result<bo
     .await
 }
 
-/// Has the sandbox tell once more of coins that it has sent, in the transaction that lets their order
+/// Has the sandbox report coins that it has sent once more, in the transaction that lets their order
 /// go on.
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn tell_payout_again(
+pub(crate) async fn report_payout_again(
     conn: &mut Connection,
     core: &Core,
     OrderKey { client, order }: OrderKey,

@@ -183,11 +183,11 @@ pub(super) async fn settle(
         command: id,
         sealed_body: row.sealed_body.unwrap_or_default(),
         is_done: new.outcome == Outcome::Done,
-        // An attempt that was to be repeated tells of nothing that has ended.
+        // An attempt that was to be repeated reports nothing that has ended.
         result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
         reason: new.reason.clone(),
     };
-    // After an attempt that told nothing money may have left: then only another one can find out.
+    // After an attempt that reported nothing money may have left: then only another one can find out.
     let is_withdrawn = new.outcome == Outcome::Retry
         && row.attempt == retries
         && is_not_owed(conn, core, &finished).await?;

@@ -6,7 +6,7 @@
 //! (`trading::sandbox`).
 //!
 //! - [`timing`]: when a command is due
-//! - [`worker`]: leases, answers, and tells what follows
+//! - [`worker`]: leases, answers, and reports what follows
 //! - [`purchases`], [`sales`]: what happens to a bought or sold order, simulated for a partner or by a
 //!   magic value
 //! - [`checks`]: its answers about cards and accounts, and identity checks; [`magic`]: about screenings
@@ -87,7 +87,7 @@ async fn act<E: Event>(
 ///
 /// # Errors
 /// When the database cannot be used.
-async fn tell(
+async fn report_event(
     conn: &mut Connection,
     core: &Core,
     kind: &str,
@@ -176,11 +176,11 @@ async fn open_command(
     Ok(found.map(|row| (row.command_id, row.is_simulated)))
 }
 
-/// Has the worker tell what follows a command that is done, after a step.
+/// Has the worker report what follows a command that is done, after a step.
 ///
 /// # Errors
 /// The database's.
-async fn tell_later(
+async fn report_later(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

@@ -1,4 +1,4 @@
-//! Facts that connectors tell, as the books and the orders take them.
+//! Facts that connectors report, as the books and the orders take them.
 
 use chrono::{DateTime, Utc};
 use rampart_statement::stored_reference;
@@ -87,7 +87,7 @@ pub(super) async fn apply<E: Event>(
     }
 }
 
-/// The amount and the currency of the payout that a connector has told of under this reference before.
+/// The amount and the currency of the payout that a connector has reported under this reference.
 ///
 /// # Errors
 /// The database's.

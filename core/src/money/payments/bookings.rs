@@ -277,7 +277,7 @@ impl Booking<'_> {
     }
 
     /// Coins or fiat left for the user, or have arrived there: whichever is reported first. An event
-    /// names no amount: it tells of what is still owed, or, if nothing is, of the whole payout.
+    /// names no amount: it means what is still owed, or, if nothing is, the whole payout.
     async fn send(&self, conn: &mut Connection, kind: PaymentKind) -> Result<Booked, sqlx::Error> {
         if self.payment.is_some() {
             // What is recorded is booked.

@@ -56,8 +56,8 @@ pub(crate) async fn catch_up(
     applied.map(Some)
 }
 
-/// Lets a purchase that an operator's event has paid wait, as a connector's event does, if what was
-/// told of that payment before says that it is gone.
+/// Lets a purchase that an operator's event has paid wait, as a connector's event does, if an
+/// earlier report of that payment says that it is gone.
 ///
 /// # Errors
 /// As an event's.

@@ -1,4 +1,4 @@
-//! Refunds and disputes that their provider tells of before the payment, and without an order: they
+//! Refunds and disputes that their provider reports before the payment, and without an order: they
 //! are in the book of what has no order until the payment has one.
 
 use rust_decimal::Decimal;
@@ -18,7 +18,7 @@ use rampart_types::{ClientId, OrderKey};
 pub(super) const DISPUTED: &str = "the payment is disputed";
 const GIVEN_BACK: &str = "the payment was given back";
 
-/// The part of an order's payment that its connector has told of as given back, by the payment's
+/// The part of an order's payment that its connector has reported as refunded, by the payment's
 /// reference, though it was not owed: before the payment itself, or after its coins had left.
 ///
 /// # Errors
@@ -62,14 +62,14 @@ pub(super) struct Arrived<'a> {
 }
 
 impl<'a> Arrived<'a> {
-    /// The payment that a report tells of.
+    /// The payment of a report.
     pub(super) fn by(report: &'a Report, payment: Uuid, to: OrderKey) -> Self {
         let (connector, actor) = (&report.connector, &report.actor);
         Self { connector, reference: &report.provider_reference, payment, to, actor }
     }
 }
 
-/// A report that was told before its payment.
+/// A report that came before its payment's.
 struct Earlier {
     client: ClientId,
     payment: Uuid,
@@ -104,7 +104,7 @@ impl Earlier {
     }
 }
 
-/// Moves what was told of a payment before it, without an order, into the book of the payment's
+/// Moves what was reported of a payment before it, without an order, into the book of the payment's
 /// order, and notes that it is the order's. What names another partner is of another payment. The
 /// books and the order's row are locked.
 ///
@@ -132,7 +132,7 @@ pub(super) async fn take_over(
     Ok(())
 }
 
-/// Takes off a purchase's payment of this amount what was told as given back of it before:
+/// Takes off a purchase's payment of this amount what was reported as refunded of it before:
 /// that is no loss of ours, as the purchase is for the rest, which is the answer. Of a payment that
 /// was given back as a whole nothing is taken off.
 ///
@@ -156,7 +156,7 @@ pub(super) async fn take_off(
     Ok(amount - gone)
 }
 
-/// What was told of a payment, the earliest first. It is this order's from now on.
+/// The earlier reports of a payment, oldest first. They are this order's from now on.
 async fn find(conn: &mut Connection, arrived: &Arrived<'_>) -> Result<Vec<Earlier>, sqlx::Error> {
     let rows = sqlx::query!(
         r#"
@@ -216,7 +216,7 @@ async fn find(conn: &mut Connection, arrived: &Arrived<'_>) -> Result<Vec<Earlie
 }
 
 /// The reason for which the purchase that a payment has paid waits: a refund of either, or a dispute
-/// that is not won, was told before it.
+/// that is not won, was reported before it.
 ///
 /// # Errors
 /// The database's.

@@ -1,11 +1,11 @@
-//! Locks of those who decide on what a connector tells of one payment.
+//! Locks of those who decide on the reports of one payment.
 
 use super::report::Report;
 use crate::platform::db::Connection;
 use rampart_types::ClientId;
 
-/// Holds the reference of a payment, or of a dispute of it: others who decide on what the connector
-/// tells of that payment wait until the transaction ends. It comes before any book and any order.
+/// Holds the reference of a payment, or of a dispute of it: others who decide on reports of that
+/// payment wait until the transaction ends. It comes before any book and any order.
 ///
 /// # Errors
 /// The database's.
@@ -30,8 +30,8 @@ pub(crate) async fn hold_payment_reference(
     Ok(())
 }
 
-/// Holds the reference of a payment that comes in, and the books of what was told of it without an
-/// order, if it names one itself.
+/// Holds the reference of a payment that comes in, and the books of reports of it without an order, if
+/// it names one itself.
 ///
 /// # Errors
 /// The database's.
@@ -43,8 +43,8 @@ pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), s
     }
 }
 
-/// Holds the reference of a payment that comes in for an order, and the books of what was told of it
-/// without one.
+/// Holds the reference of a payment that comes in for an order, and the books of reports of it without
+/// one.
 ///
 /// # Errors
 /// The database's.
@@ -57,8 +57,8 @@ pub(crate) async fn hold_for_order(
     hold_books(conn, None, connector, reference).await
 }
 
-/// Holds the books of what was told of a payment without an order, and that of this client, as
-/// `hold_book` does. They come before any order.
+/// Holds the books of reports of a payment without an order, and that of this client, as `hold_book`
+/// does. They come before any order.
 ///
 /// # Errors
 /// The database's.

@@ -27,7 +27,7 @@ use rampart_types::{ClientId, OrderId};
 pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Result<Recorded> {
     let (currency, is_coins) = currency_of(core, &report.currency);
     if report.kind.is_arrival() {
-        // What was told of it before follows it to its order.
+        // Reports of it that came before follow it to its order.
         locks::hold(conn, report).await?;
     }
     let order = match report.order {

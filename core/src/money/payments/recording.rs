@@ -125,7 +125,7 @@ impl Recording<'_> {
         let arrived = Arrived::by(self.report, self.payment, order.key);
         take_over(conn, self.core, &arrived).await?;
         let order = Some(order.key.order.number());
-        self.tell(conn, EventType::OrderPaymentReceived).await?;
+        self.record_event(conn, EventType::OrderPaymentReceived).await?;
         let left = self.set_off_earlier(conn).await?;
         let gives_back = self.core.settings.payments.unexpected == Unexpected::Refund
             && left > Decimal::ZERO
@@ -143,7 +143,7 @@ impl Recording<'_> {
                 reason: None,
             };
             refunds::request(conn, self.core, &refund).await?;
-            // Its dispute may have been told first.
+            // Its dispute may have been reported first.
             withdraw_disputed(conn, self.core, self.report).await?;
         }
         Ok(())
@@ -239,13 +239,13 @@ impl Recording<'_> {
         }
     }
 
-    /// The payout is under way, or has arrived: whichever is told first moves it.
+    /// The payout is under way, or has arrived: whichever is reported first moves it.
     async fn send(&mut self, conn: &mut Connection) -> Result<()> {
         let amount = self.report.amount;
         let Some(order) = self.order.clone() else {
             return self.post(conn, &[self.line(Suspense, amount), self.held(-amount)]).await;
         };
-        // A payout is told twice, by its begin and by its end: whichever is first has moved it.
+        // A payout is reported twice, by its begin and by its end: whichever is first has moved it.
         let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
         let has_moved = sent.has_moved();
         if has_moved {
@@ -270,7 +270,7 @@ impl Recording<'_> {
                 self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await
             }
             (PaymentKind::PayoutConfirmed, Side::Buy) => {
-                // A connector may tell of the end alone: the transaction is the same.
+                // A connector may report the end alone: the transaction is the same.
                 if self.report.transaction_id.is_some() {
                     self.apply(conn, OrderEvent::CoinsSent { transaction_id }).await?;
                 }
@@ -312,7 +312,7 @@ impl Recording<'_> {
         if self.currency != order.amounts.payout().1 {
             return Ok(());
         }
-        // It may be sent again, whoever tells that it failed.
+        // It may be sent again, whoever reports that it failed.
         end_payout(conn, order.key).await?;
         if order.amounts.side == Side::Buy {
             sqlx::query!(
@@ -358,7 +358,7 @@ impl Recording<'_> {
     }
 
     /// Records the partner's event about this payment of its order.
-    async fn tell(&self, conn: &mut Connection, kind: EventType) -> Result<()> {
+    async fn record_event(&self, conn: &mut Connection, kind: EventType) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let payload = json!({
             "orderId": order.key.order,

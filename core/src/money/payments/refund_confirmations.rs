@@ -1,4 +1,4 @@
-//! Refunds that an operator's event of an order has booked, and that their provider tells of
+//! Refunds that an operator's event of an order has booked, and that their provider reports
 //! afterwards: the money has left once, so the report confirms what is booked.
 
 use rust_decimal::Decimal;
@@ -13,7 +13,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
 
-/// A report of a refund, beside what was booked by hand and what was told before.
+/// A report of a refund, beside bookings by hand and earlier reports.
 pub(super) enum RefundReport {
     /// It moves nothing.
     Known(Recorded),
@@ -24,7 +24,7 @@ pub(super) enum RefundReport {
 /// A refund that an order's event has booked, beside a report of its provider.
 struct ByHand {
     payment: Uuid,
-    /// The part of it that its provider has not told of.
+    /// The part of it that its provider has not reported.
     open: Decimal,
     /// The report names a payment that is the order's own.
     is_of_own: bool,
@@ -35,7 +35,7 @@ struct ByHand {
 }
 
 /// Takes a report of a refund as the confirmation of one that was booked by hand, of the same
-/// payment and currency, as far as that is left to be confirmed. What it tells beyond that is a
+/// payment and currency, as far as that is left to be confirmed. What it reports beyond that is a
 /// fact of its own. The order's row is locked; another report of the same reference waits until the
 /// transaction ends.
 pub(super) async fn take(

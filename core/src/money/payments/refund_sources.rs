@@ -44,7 +44,7 @@ pub(super) async fn refund_sources(
     Ok(sources.into_iter().map(|source| (source.provider, source.part)).collect())
 }
 
-/// The sums of the payments that came in and are the order's own, by the connector that told of them.
+/// The sums of the payments that came in and are the order's own, by the connector that reported them.
 async fn own_payments(
     conn: &mut Connection,
     OrderKey { client, order }: OrderKey,

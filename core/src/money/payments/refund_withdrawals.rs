@@ -32,7 +32,7 @@ pub(super) struct CommandedRefunds<'a> {
 struct UnderWay {
     /// By commands that have not ended, whether or not their connector can carry them out.
     open: Decimal,
-    /// By commands that are done, as far as no connector has told of it yet.
+    /// By commands that are done, as far as no connector has reported it yet.
     untold: Decimal,
 }
 
@@ -111,7 +111,7 @@ impl CommandedRefunds<'_> {
         Ok(())
     }
 
-    /// True if a connector may be giving money back, or has done so and has not told of it yet.
+    /// True if a connector may be giving money back, or has done so and has not reported it yet.
     pub(super) async fn are_under_way(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         Ok(self.under_way(conn).await?.sum() > Decimal::ZERO)
     }

@@ -91,11 +91,11 @@ pub(super) struct Sent {
     returned: Vec<Decimal>,
     /// Payouts that have come back as a whole.
     back: Vec<Payout>,
-    /// A return without a reference of its own was told: any other one may repeat it.
+    /// A return without a reference of its own was reported: any other one may repeat it.
     has_unnamed_return: bool,
     /// Payouts that a refund of the order has undone as a whole: their return says nothing new.
     undone: Vec<Payout>,
-    /// The last report has moved coins or money that no earlier one told of.
+    /// The last report has moved coins or money that were in no earlier one.
     has_moved: bool,
 }
 
@@ -224,7 +224,7 @@ impl Sent {
         let is_open = |payout: &Payout| match report {
             PayoutReport::Begin => payout.begin.is_none(),
             PayoutReport::End => payout.end.is_none(),
-            // More than a rest is rather of another payout, or was told before.
+            // More than a rest is rather of another payout, or was reported before.
             PayoutReport::Return | PayoutReport::NamedReturn => {
                 !payout.is_rest || amount <= payout.amount
             }
@@ -304,9 +304,9 @@ pub(super) async fn post_payout(
 }
 
 /// Names the transaction that has sent the coins of an order, where no event of the order could:
-/// they had left before they were owed or while it waited, or their end alone is told. It is that of
-/// the last report in their currency: the transaction that its reporter has named last, else its
-/// reference.
+/// they had left before they were owed or while it waited, or their end alone is reported. It is
+/// that of the last report in their currency: the transaction that its reporter has named last, else
+/// its reference.
 pub(super) async fn name_transaction(
     conn: &mut Connection,
     OrderKey { client, order }: OrderKey,

@@ -277,9 +277,9 @@ impl StoredPayment {
         Ok(taken.max(Decimal::ZERO))
     }
 
-    /// The part that its connector has told of as given back, by the payment's reference, beyond
-    /// the refunds that were asked for and may be what it tells of, and beyond what it has told of
-    /// as given back in place of one.
+    /// The part that its connector has reported as refunded, by the payment's reference, beyond the
+    /// refunds that were requested and may be what it reports, and beyond what it has reported as
+    /// refunded in place of one.
     pub(crate) async fn given_back_unasked(
         &self,
         conn: &mut Connection,
@@ -311,7 +311,7 @@ impl StoredPayment {
         .await
     }
 
-    /// True if its connector has told that a part of it was given back, by the payment's reference.
+    /// True if its connector has reported a refund of it, by the payment's reference.
     pub(crate) async fn is_given_back(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
         sqlx::query_scalar!(
             r#"

@@ -101,7 +101,7 @@ impl Outcome {
     }
 
     /// True if it says something about the receiver, not about this side alone.
-    pub(super) const fn tells_of_receiver(self) -> bool {
+    pub(super) const fn concerns_receiver(self) -> bool {
         !matches!(self, Self::Cancelled | Self::Failed(Failure::Unsigned))
     }
 

@@ -87,7 +87,7 @@ impl AttemptResult {
             took_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
             answer,
             client: claimed.lane.client,
-            endpoint: claimed.lane.endpoint.filter(|_| outcome.tells_of_receiver()),
+            endpoint: claimed.lane.endpoint.filter(|_| outcome.concerns_receiver()),
             is_lasting: claimed.attempts > 0 && now - claimed.begun_at >= FAILING_MAX,
             delivery: claimed.delivery,
             leased_until: claimed.leased_until,

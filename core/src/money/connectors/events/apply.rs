@@ -50,7 +50,7 @@ pub(super) async fn apply(
     if is_of_payment(kind) || order.is_none() && !kind.is_arrival() {
         let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
         if let (true, Some(reference)) = (is_of_payment(kind), reference) {
-            // Its payment may be told at the same time.
+            // Its payment may be reported at the same time.
             hold_payment_reference(conn, connector, reference).await?;
         }
         let named = payment_of_reference(conn, connector, client, report).await?;
@@ -131,7 +131,7 @@ fn payment_kind(report: &Report) -> Option<PaymentKind> {
     })
 }
 
-/// The amount that an event tells of: its own, else what is left of the dispute that it closes, or that
+/// The amount that an event reports: its own, else what is left of the dispute that it closes, or that
 /// of the payout that it names, else the order's. Zero for a dispute that is closed already.
 async fn amount_of(
     conn: &mut Connection,
@@ -373,7 +373,7 @@ const fn is_of_payout(kind: PaymentKind) -> bool {
     )
 }
 
-/// Keeps what a connector holds of an asset by its own account, unless it has told later.
+/// Keeps what a connector holds of an asset by its own account, unless it has reported later.
 async fn keep_balance(
     conn: &mut Connection,
     connector: &str,

@@ -1,4 +1,4 @@
-//! The form of an event. Whatever has it, and is the connector's to tell, is stored: what it says is
+//! The form of an event. Whatever has it, and is the connector's to report, is stored: what it says is
 //! judged afterwards.
 
 use chrono::{DateTime, Utc};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use rampart_types::{UserId, UserKey};
 use serde_json::{Value, json};
 
-use super::tell;
+use super::report_event;
 use crate::Core;
 use crate::money::connectors::accounts::NOT_INSTANT;
 use crate::money::connectors::identity::{self, IdentityCheck};
@@ -104,7 +104,7 @@ pub(crate) async fn end_identity_check(
         "commandId": command,
         "outcome": if is_verified { "verified" } else { "failed" },
     });
-    tell(conn, core, "identity.completed", super::NAME, members).await?;
+    report_event(conn, core, "identity.completed", super::NAME, members).await?;
     Ok(())
 }
 

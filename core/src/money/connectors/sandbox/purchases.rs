@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::{
-    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, tell, tell_later,
-    transaction_id, unless_refused,
+    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, report_event,
+    report_later, transaction_id, unless_refused,
 };
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
@@ -152,10 +152,10 @@ pub(super) async fn happen(
                 "amount": JsonDecimal(amount),
                 "currency": purchase.currency,
             }));
-            Ok(tell(conn, core, "payment.received", actor, members).await?)
+            Ok(report_event(conn, core, "payment.received", actor, members).await?)
         }
         SimulatedEvent::PaymentDenied => {
-            Ok(tell(conn, core, "payment.failed", actor, about(json!({}))).await?)
+            Ok(report_event(conn, core, "payment.failed", actor, about(json!({}))).await?)
         }
         SimulatedEvent::ConfirmedOnChain => {
             let transaction = purchase.transaction_id.clone();
@@ -165,7 +165,7 @@ pub(super) async fn happen(
                 "transactionId": transaction,
                 "confirmations": 1,
             }));
-            Ok(tell(conn, core, "payout.confirmed", actor, members).await?)
+            Ok(report_event(conn, core, "payout.confirmed", actor, members).await?)
         }
         SimulatedEvent::CoinsSent => send_coins(conn, core, key, &event, actor).await,
         SimulatedEvent::Expire
@@ -241,6 +241,6 @@ async fn send_coins(
     let leased = leased.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))?;
     let result = json!({ "transactionId": transaction_id(&core.clock)? });
     let causes = answer(conn, core, &leased, Outcome::Done, result).await?;
-    tell_later(conn, core, key.client, command).await?;
+    report_later(conn, core, key.client, command).await?;
     causes.ok_or(NotApplied::Refused(PAYOUT_UNDER_WAY))
 }

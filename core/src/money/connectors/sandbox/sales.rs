@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::{
-    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, tell,
+    NAME, NOT_SIMULATED, PAYOUT_UNDER_WAY, act, answer, lease_now, open_command, report_event,
     transaction_id,
 };
 use crate::Core;
@@ -123,7 +123,7 @@ pub(crate) async fn simulate_in(
                 "tag": sale.tag,
                 "confirmations": 1,
             });
-            Ok(tell(conn, core, "deposit.received", actor, members).await?)
+            Ok(report_event(conn, core, "deposit.received", actor, members).await?)
         }
         SaleEvent::PaidOut => pay_out_now(conn, core, key, actor).await,
         _ => act(conn, core, key, &event, actor).await,

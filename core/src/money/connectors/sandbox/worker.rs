@@ -1,4 +1,4 @@
-//! The worker of the sandbox: it leases its commands, answers them, and tells later what follows.
+//! The worker of the sandbox: it leases its commands, answers them, and reports later what follows.
 
 use chrono::{DateTime, Utc};
 use rampart_types::{ClientId, OrderKey};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::purchases::{self, Purchase};
 use super::{
-    LEASE_SECONDS, NAME, answer, answer_with, checks, lease_now, sales, tell, tell_later,
+    LEASE_SECONDS, NAME, answer, answer_with, checks, lease_now, report_event, report_later, sales,
     transaction_id,
 };
 use crate::Core;
@@ -27,7 +27,7 @@ const BATCH: u16 = 50;
 /// The sweep in metrics and logs.
 const SWEEP: &str = "sandbox";
 
-/// A command that is done, and of which something is to be told.
+/// A command that is done, and whose consequence is to be reported.
 struct DueReport {
     order: OrderKey,
     command: Uuid,
@@ -38,9 +38,9 @@ struct DueReport {
 }
 
 impl Core {
-    /// Carries out due commands of the sandbox about bought orders, and tells what follows those that
-    /// are done, at most [`BATCH`] of each; returns their number. One that fails is logged and tried
-    /// again after its lease. Several edges may run it at once.
+    /// Carries out due commands of the sandbox about bought orders, and reports what follows those
+    /// that are done, at most [`BATCH`] of each; returns their number. One that fails is logged and
+    /// tried again after its lease. Several edges may run it at once.
     ///
     /// # Errors
     /// When they cannot be claimed.
@@ -267,7 +267,7 @@ async fn pay_out(
             let result = json!({ "transactionId": transaction_id(&core.clock)? });
             let causes = answer(conn, core, command, Outcome::Done, result).await?;
             if causes.is_some() {
-                tell_later(conn, core, order.client, command.id).await?;
+                report_later(conn, core, order.client, command.id).await?;
             }
             Ok(causes.unwrap_or_default())
         }
@@ -290,11 +290,11 @@ async fn give_back(conn: &mut Connection, core: &Core, command: &Leased) -> Resu
         "amount": command.body["amount"],
         "currency": command.body["currency"],
     });
-    causes.extend(tell(conn, core, "payment.refunded", NAME, members).await?);
+    causes.extend(report_event(conn, core, "payment.refunded", NAME, members).await?);
     Ok(causes)
 }
 
-/// Tells what follows a command that is done: by the order's magic value, what happens to its payment;
+/// Reports what follows a command that is done: by the order's magic value, the events of its payment;
 /// of coins that were sent, that they have arrived.
 async fn follow_up(core: &Core, report: &DueReport) -> Result<()> {
     let attempt = async || {
@@ -332,7 +332,7 @@ async fn follow_up_in(
     };
     let causes = happen(conn, core, order, &purchase, step).await?;
     if payment_step(purchase.scenario(), step.cause()).is_some() {
-        tell_later(conn, core, order.client, report.command).await?;
+        report_later(conn, core, order.client, report.command).await?;
     }
     Ok(causes)
 }

@@ -1,4 +1,4 @@
-//! Disputes and refunds by the provider, which may be told of before the payment itself.
+//! Disputes and refunds by the provider, which may be reported before the payment itself.
 
 use rust_decimal::Decimal;
 
@@ -25,7 +25,7 @@ impl Recording<'_> {
         if self.order.is_none() {
             return Ok(());
         }
-        self.tell(conn, EventType::OrderDisputed).await?;
+        self.record_event(conn, EventType::OrderDisputed).await?;
         match self.order.as_ref().map(|order| order.amounts.side) {
             Some(Side::Buy) => self.hold(conn, DISPUTED).await,
             _ => Ok(()),
@@ -33,7 +33,7 @@ impl Recording<'_> {
     }
 
     /// Lets the purchase that this payment has paid wait if a refund of either, or a dispute that
-    /// is not won, was told before it: the payout that it was to have is taken back.
+    /// is not won, was reported before it: the payout that it was to have is taken back.
     pub(super) async fn hold_if_taken_back(&mut self, conn: &mut Connection) -> Result<()> {
         let Some(order) = &self.order else { return Ok(()) };
         let Report { connector, provider_reference, .. } = self.report;
@@ -47,7 +47,7 @@ impl Recording<'_> {
     }
 
     /// Sets off what had been given back or lost of this payment, which is in suspense, before it
-    /// was told itself. What is left of it is the answer.
+    /// was reported itself. What is left of it is the answer.
     pub(super) async fn set_off_earlier(&self, conn: &mut Connection) -> Result<Decimal> {
         let gone = sqlx::query_scalar!(
             r#"
@@ -69,8 +69,8 @@ impl Recording<'_> {
         Ok((self.report.amount - gone).max(Decimal::ZERO))
     }
 
-    /// Sets off what had been lost of this payment, which has no order, before it was told itself.
-    /// A refund that was told first stands in suspense there, beside it.
+    /// Sets off what had been lost of this payment, which has no order, before it was reported
+    /// itself. A refund that was reported first is in suspense there, beside it.
     pub(super) async fn set_off_lost(&self, conn: &mut Connection) -> Result<()> {
         let lost = sqlx::query_scalar!(
             r#"

@@ -1,4 +1,4 @@
-//! Payments that operators have booked by hand, and that a connector may tell of afterwards.
+//! Payments that operators have booked by hand, and that a connector may report afterwards.
 
 use super::Recording;
 use crate::money::payments::store::MANUAL;

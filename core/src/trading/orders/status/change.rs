@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
 use crate::money::connectors::cancellations::command_cancellation;
-use crate::money::connectors::payouts::{command_payout, tell_payout_again, withdraw_payout};
+use crate::money::connectors::payouts::{command_payout, report_payout_again, withdraw_payout};
 use crate::money::connectors::transfers::command_transfer;
 use crate::money::payments::bookings::{Booked, Booking};
 use crate::money::payments::store::{received, refunded};
@@ -279,7 +279,7 @@ impl<'a> Change<'a> {
             Cause::PaymentReceived => Box::pin(command_payout(tx, core, key)).await,
             Cause::Released => {
                 Box::pin(command_payout(tx, core, key)).await?;
-                Ok(tell_payout_again(tx, core, key).await?)
+                Ok(report_payout_again(tx, core, key).await?)
             }
             Cause::Expired | Cause::Cancelled => {
                 Box::pin(command_cancellation(tx, core, key)).await
