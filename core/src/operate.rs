@@ -3,6 +3,7 @@
 
 pub mod acme;
 pub mod admin;
+mod asked_page;
 mod console;
 mod cross_site;
 mod going_live;

@@ -55,7 +55,7 @@ use crate::http::request::{BODY_BYTES_MAX, Head};
 use crate::operate::admin::browser::check_origin;
 use crate::operate::admin::login::alarm;
 use crate::operate::admin::login::session::Session;
-use crate::operate::cross_site;
+use crate::operate::{asked_page, cross_site};
 use crate::platform::error::Result;
 
 const ROOT: &str = "/console";
@@ -87,7 +87,9 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
                 ),
             ),
         };
-        return sign_in::show(core, head, status, reason);
+        // Other paths of the console are no pages.
+        let asked = Target::of(&head.path).and_then(|_| asked_page::of(ROOT, head));
+        return sign_in::show(core, head, status, reason, asked.as_deref());
     };
     if session.operator.is_break_glass() {
         alarm(core, head);

@@ -4,6 +4,7 @@
 mod branding;
 mod forms;
 mod keys;
+mod links;
 mod policies;
 mod second_factor;
 mod shoppers;

@@ -76,7 +76,7 @@ async fn a_person_logs_in_by_a_browser_and_every_call_names_them() {
     let edge = edge(&provider).await;
     let mut browser = OperatorBrowser::new(&edge);
     assert_eq!(browser.open("/console/session").await.status(), 401);
-    let begun = browser.open("/console/login").await;
+    let begun = browser.open("/console/login?page=%2Fconsole%2Forders%3Fstatus%3Dpending").await;
     assert_eq!(begun.status(), 303);
     let pending = OperatorBrowser::cookie(&begun, "rampart_login");
     assert!(pending.contains("HttpOnly") && pending.contains("SameSite=Lax"), "{pending}");
@@ -99,7 +99,9 @@ async fn a_person_logs_in_by_a_browser_and_every_call_names_them() {
     assert_eq!(done.status(), 200);
     let session = OperatorBrowser::cookie(&done, "rampart_operator");
     assert!(session.contains("HttpOnly") && session.contains("SameSite=Strict"), "{session}");
-    assert!(done.text().await.unwrap().contains("ada"));
+    let text = done.text().await.unwrap();
+    assert!(text.contains("ada"), "{text}");
+    assert!(text.contains("href=\"/console/orders?status=pending\""), "{text}");
     assert_eq!(browser.open(&back).await.status(), 401, "a login ends once");
 
     let session: Value = browser.open("/console/session").await.json().await.unwrap();
@@ -128,7 +130,8 @@ async fn who_has_no_role_or_is_disabled_here_gets_no_session() {
     let edge = edge(&provider).await;
     let log_in = async |subject: &str| {
         let mut browser = OperatorBrowser::new(&edge);
-        let page = location(&browser.open("/console/login").await);
+        let form = "/console/login?page=https%3A%2F%2Fevil.example%2Fconsole%2F";
+        let page = location(&browser.open(form).await);
         let returned = provider.log_in(page.as_str(), subject).await;
         let back = format!("{}?{}", returned.path(), returned.query().unwrap());
         let answer = browser.open(&back).await;
@@ -137,7 +140,8 @@ async fn who_has_no_role_or_is_disabled_here_gets_no_session() {
     let (status, sentence, _) = log_in("eve").await;
     assert_eq!(status, 403);
     assert!(sentence.contains("eve has no role here"), "{sentence}");
-    let (status, _, mut bob) = log_in("bob").await;
+    let (status, page, mut bob) = log_in("bob").await;
+    assert!(page.contains("href=\"/console\"") && !page.contains("evil"), "{page}");
     assert_eq!((status, bob.open("/admin/v1/partners").await.status().as_u16()), (200, 200));
     let pool = cluster::pool(edge.setup().database()).await;
     let disable = "insert into operator \

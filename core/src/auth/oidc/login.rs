@@ -28,6 +28,8 @@ pub struct LoginState {
     verifier: String,
     /// End of its life in seconds since 1970.
     expires_at: i64,
+    /// Address of the page that the person asked for, kept for who began it.
+    pub page: Option<String>,
 }
 
 /// A login that has begun.
@@ -137,7 +139,8 @@ impl LoginState {
     fn new(clock: &Clock, seconds: i64) -> Result<Self, NoEntropy> {
         let random = || clock.random_bytes::<32>().map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
         let expires_at = clock.unix_seconds().saturating_add(seconds);
-        Ok(Self { state: random()?, nonce: random()?, verifier: random()?, expires_at })
+        let [state, nonce, verifier] = [random()?, random()?, random()?];
+        Ok(Self { state, nonce, verifier, expires_at, page: None })
     }
 }
 

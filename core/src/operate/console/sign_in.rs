@@ -4,6 +4,7 @@ use http::StatusCode;
 use http::header::{HeaderValue, SET_COOKIE};
 use maud::html;
 
+use super::ROOT;
 use super::form::Typed;
 use super::layout::render_signed_out;
 use crate::Core;
@@ -11,9 +12,10 @@ use crate::http::html::components::{Field, Tone, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::operate::admin::login::form::{self as login, SignInForm};
+use crate::operate::asked_page::{self, PAGE};
 use crate::platform::error::{Error, Result};
 
-/// The page; `reason` is why it is shown, if the reader could wonder.
+/// The page; `reason` is why it is shown, if the reader could wonder, and `page` what it leads to.
 ///
 /// # Errors
 /// Without entropy.
@@ -22,6 +24,7 @@ pub(super) fn show(
     head: &Head,
     status: StatusCode,
     reason: Option<&str>,
+    page: Option<&str>,
 ) -> Result<Reply> {
     let SignInForm { csrf_token, cookie } = login::show(core, head)?;
     let token = Field {
@@ -33,11 +36,16 @@ pub(super) fn show(
     let body = html! {
         @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
         @if core.oidc.is_some() {
-            p { a.button href="/console/login" { "Sign in with your organisation" } }
+            p {
+                a.button href=(asked_page::link("/console/login", page)) {
+                    "Sign in with your organisation"
+                }
+            }
             p { "Or with a token of your own:" }
         }
         form method="post" action="/console/sign-in" {
             input type="hidden" name="csrfToken" value=(csrf_token);
+            (asked_page::field(page))
             (field(&token))
             button.main { "Sign in" }
         }
@@ -47,17 +55,18 @@ pub(super) fn show(
     Ok(reply)
 }
 
-/// Begins a session.
+/// Begins a session, and leads to the page that was asked for.
 ///
 /// # Errors
 /// When it cannot be begun, for a reason that is not the operator's.
 pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Reply> {
+    let page = asked_page::below(ROOT, typed.get(PAGE));
     if !login::is_own(head, typed.get("csrfToken")) {
         let reason = "This form is no longer good, or not of this page. Please sign in here.";
-        return show(core, head, StatusCode::FORBIDDEN, Some(reason));
+        return show(core, head, StatusCode::FORBIDDEN, Some(reason), page);
     }
     match login::sign_in(core, head, typed.get("token").trim()).await {
-        Ok(cookie) => Ok(led_to("/console", cookie)),
+        Ok(cookie) => Ok(led_to(page.unwrap_or(ROOT), cookie)),
         Err(Error::Denied(denial)) if denial.status().is_client_error() => {
             let reason = match denial.status() {
                 StatusCode::TOO_MANY_REQUESTS => {
@@ -65,7 +74,7 @@ pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Re
                 }
                 _ => "This token is wrong, has ended or was revoked.",
             };
-            let mut reply = show(core, head, denial.status(), Some(reason))?;
+            let mut reply = show(core, head, denial.status(), Some(reason), page)?;
             denial.set_headers(&mut reply);
             Ok(reply)
         }

@@ -21,13 +21,15 @@ use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
-use crate::operate::cross_site;
+use crate::operate::{asked_page, cross_site};
 use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
 use crate::platform::db::{Connection, PoolKind, Transaction};
 use crate::platform::error::{Denial, Result};
 
+/// The first page, whose path every other one has before its own.
+pub(super) const ROOT: &str = "/portal";
 /// The page that a request without a session is led to.
 pub(super) const SIGN_IN: &str = "/portal/sign-in";
 /// The action that ends a session.
@@ -51,7 +53,7 @@ const SANDBOX: &str = "/portal/sandbox";
 
 /// Pages of the navigation: path, label, and roles that see it.
 const NAVIGATION: &[(&str, &str, &[StaffRole])] = &[
-    ("/portal", "Overview", EVERYBODY),
+    (ROOT, "Overview", EVERYBODY),
     ("/portal/orders", "Orders", EVERYBODY),
     ("/portal/users", "Users", HELPERS),
     ("/portal/keys", "API keys", DEVELOPERS),
@@ -121,7 +123,8 @@ impl<P: StaffPage> Endpoint for Page<P> {
             if is_lost {
                 return sign_in::ended(core, &request.head, request.form.has_file());
             }
-            return Ok(Reply::see_other(SIGN_IN));
+            let page = asked_page::of(ROOT, &request.head);
+            return Ok(Reply::see_other(&asked_page::link(SIGN_IN, page.as_deref())));
         };
         let (roles, form_id) = (P::ROLES, core.clock.uuid()?);
         let visit = Visit { core, session, roles, request, form_id };

@@ -174,7 +174,8 @@ impl Endpoint for SubmitForgot {
     }
 
     async fn call(core: &Core, _: Anyone, (head, sent): (Head, Form)) -> Result<Reply> {
-        let typed = Typed { partner: sent.get("partner").trim(), email: sent.get("email").trim() };
+        let (partner, email) = (sent.get("partner").trim(), sent.get("email").trim());
+        let typed = Typed { partner, email, page: None };
         if !is_own_form(core, &head, &sent) {
             return forgot_form(core, &head, StatusCode::FORBIDDEN, &typed, Some(FORM_EXPIRED));
         }

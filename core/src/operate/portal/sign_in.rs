@@ -8,8 +8,8 @@ use maud::html;
 use url::form_urlencoded;
 
 use super::page::{
-    FORM_TOKEN, PORTAL, SIGN_IN, SIGN_OUT, StaffPage, Visit, open_page, session_cookie, set_cookie,
-    visitor_cookie,
+    FORM_TOKEN, PORTAL, ROOT, SIGN_IN, SIGN_OUT, StaffPage, Visit, open_page, session_cookie,
+    set_cookie, visitor_cookie,
 };
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
@@ -18,6 +18,7 @@ use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
+use crate::operate::asked_page::{self, PAGE};
 use crate::operate::cross_site;
 use crate::partners::staff::session::{SESSION_SECONDS, visitor_form_token};
 use crate::partners::staff::sign_in::{self, SignIn};
@@ -52,12 +53,14 @@ impl Endpoint for Show {
     }
 
     async fn call(core: &Core, _: Anyone, (head, partner): (Head, String)) -> Result<Reply> {
-        let typed = Typed { partner: &partner, ..Typed::default() };
+        let page = asked_page::carried(ROOT, &head);
+        let page = page.as_deref();
+        let typed = Typed { partner: &partner, page, ..Typed::default() };
         form(core, &head, StatusCode::OK, &typed, None)
     }
 }
 
-/// Begins a session.
+/// Begins a session, and leads to the page that was asked for.
 pub struct Submit;
 
 impl Endpoint for Submit {
@@ -79,7 +82,7 @@ impl Endpoint for Submit {
         }
         match begin(core, &head, &sent).await {
             Ok(SignIn::Done(cookie)) => {
-                let mut reply = Reply::see_other("/portal");
+                let mut reply = Reply::see_other(typed.page.unwrap_or(ROOT));
                 set_cookie(core, &mut reply, session_cookie(core), &cookie, SESSION_SECONDS)?;
                 Ok(reply)
             }
@@ -183,11 +186,14 @@ pub(super) fn ended(core: &Core, head: &Head, has_file: bool) -> Result<Reply> {
 pub(super) struct Typed<'a> {
     pub(super) partner: &'a str,
     pub(super) email: &'a str,
+    /// The page that the sign-in leads to, if it is not the first one.
+    pub(super) page: Option<&'a str>,
 }
 
 impl<'a> Typed<'a> {
     fn of(sent: &'a Form) -> Self {
-        Self { partner: sent.get("partner"), email: sent.get("email") }
+        let page = asked_page::below(ROOT, sent.get(PAGE));
+        Self { partner: sent.get("partner"), email: sent.get("email"), page }
     }
 }
 
@@ -226,6 +232,7 @@ fn form(
             @if let Some(reason) = reason { (toast(Tone::Bad, reason)) }
             form method="post" action=(SIGN_IN) {
                 input type="hidden" name=(FORM_TOKEN) value=(token);
+                (asked_page::field(typed.page))
                 (field(&partner)) (field(&email)) (field(&password)) (field(&code))
                 button.main type="submit" { "Sign in" }
             }

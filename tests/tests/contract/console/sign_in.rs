@@ -1,5 +1,6 @@
 //! Sessions that begin with an operator's token.
 
+use rampart_core::platform::settings::Oidc;
 use rampart_tests::cluster::commit_once_awaited;
 
 use super::*;
@@ -35,6 +36,45 @@ async fn an_operator_signs_in_with_a_token_and_out() {
     let logout = audited(&context, "operator.logout").await;
     assert_eq!(logout["actor"], "ada");
     assert_eq!(logout["detail"]["sessionId"], login["detail"]["sessionId"]);
+}
+
+#[tokio::test]
+async fn a_sign_in_leads_back_to_the_page_that_was_asked_for() {
+    let context = TestContext::with(|settings| {
+        let (issuer, client_id) = ("https://login.example.com".to_owned(), "rampart".to_owned());
+        settings.operators.oidc = Some(Oidc { issuer, client_id, ..Oidc::default() });
+    })
+    .await;
+    let token = context.operator("ada", &["viewer"]).await;
+    let path = "/console/orders?status=pending&limit=5";
+    let field = "name=\"page\" value=\"/console/orders?status=pending&amp;limit=5\"";
+    let carried = "/console/login?page=%2Fconsole%2Forders%3Fstatus%3Dpending%26limit%3D5";
+    let browser = Browser::new(&context);
+    let form = browser.get(path).await.assert(401, field).assert(401, carried).csrf_token();
+    let send = async |token: &str, page: &str| {
+        let members = [("token", token), ("page", page), ("csrfToken", &*form)];
+        browser.post("/console/sign-in", &members).await
+    };
+    send("rop_wrong", path).await.assert(401, field).assert(401, carried);
+    for (page, to) in [
+        (path, path),
+        ("", "/console"),
+        ("https://evil.example/console/orders", "/console"),
+        ("//evil.example/console", "/console"),
+        ("/console/../admin/v1/orders", "/console"),
+        ("/admin/v1/orders", "/console"),
+    ] {
+        let done = send(&token, page).await.assert(303, "");
+        assert_eq!(done.header("location"), to, "{page}");
+    }
+    browser.get(path).await.assert(200, "Sign out");
+    let stranger = Browser::new(&context);
+    for no_page in ["/console/sign-in", "/console/nothing", "/console"] {
+        let shown = stranger.get(no_page).await;
+        assert!(!shown.text.contains("name=\"page\""), "{no_page}: {}", shown.text);
+    }
+    let action = stranger.post("/console/orders/1/hold", &[("reason", "x")]).await;
+    assert!(!action.assert(401, "nothing was done").text.contains("name=\"page\""));
 }
 
 #[tokio::test]

@@ -26,8 +26,14 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     let again = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
     assert_eq!(again.header("location"), Some("/portal/account?done=factor"));
     let mut other = Staff::stranger(&acme, &staff.email);
-    let asked = other.signs_in(PASSWORD).await;
-    assert!(asked.assert_status(401).text().contains("authenticator app"));
+    other.get("/portal/sign-in").await.assert_status(200);
+    let fields = [("partner", "acme"), ("email", &*staff.email), ("password", PASSWORD)];
+    let fields = [&fields[..], &[("page", "/portal/orders")]].concat();
+    let asked = other.submit("/portal/sign-in", &fields).await;
+    let text = asked.assert_status(401).text();
+    for part in ["authenticator app", "name=\"page\" value=\"/portal/orders\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     other.signs_in_with_code(PASSWORD, &first).await.assert_status(401);
     context.clock().advance(TimeDelta::minutes(5));
     let second = code(context.clock(), &key);

@@ -34,26 +34,6 @@ async fn the_form_that_signs_in_suits_a_telephone() {
 }
 
 #[tokio::test]
-async fn a_link_of_another_site_leads_on_from_a_page_of_our_own() {
-    let context = TestContext::start().await;
-    let acme = context.partner("acme").await;
-    let opens = |path: &str, dest: &str| {
-        let request = acme.anonymous(Method::GET, path).header("accept", "text/html,*/*;q=0.8");
-        let request = request.header("sec-fetch-site", "cross-site");
-        request.header("sec-fetch-mode", "navigate").header("sec-fetch-dest", dest).send()
-    };
-    // Without the cookie, which a browser does not send along.
-    let path = "/portal/orders?status=pending";
-    let page = opens(path, "document").await;
-    assert_eq!(page.assert_status(200).header("refresh"), Some(&*format!("0; url={path}")));
-    let form = opens("/portal/sign-in", "document").await;
-    assert_eq!(form.assert_status(200).header("refresh"), Some("0; url=/portal/sign-in"));
-    assert_eq!(form.header("set-cookie"), None, "it would spoil a form that is open");
-    let framed = opens(path, "iframe").await;
-    assert_eq!(framed.assert_status(303).header("location"), Some("/portal/sign-in"));
-}
-
-#[tokio::test]
 async fn forms_that_are_open_side_by_side_all_work() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -18,6 +18,7 @@ use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::operate::admin::approvals::withdraw;
 use crate::operate::admin::browser::check_origin;
+use crate::operate::asked_page;
 use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Error, Result};
 
@@ -36,7 +37,7 @@ const CALLBACK: &str = "/console/callback";
 /// The refusal.
 pub(in crate::operate) async fn answer(core: &Core, head: &Head) -> Result<Option<Reply>> {
     Ok(Some(match (&core.oidc, &head.method, &*head.path) {
-        (Some(provider), &Method::GET, "/console/login") => begin(core, provider).await?,
+        (Some(provider), &Method::GET, "/console/login") => begin(core, provider, head).await?,
         // It comes from a page of the provider's; the state in the cookie says that it may.
         (Some(provider), &Method::GET, CALLBACK) => finish(core, provider, head).await?,
         (_, &Method::GET, "/console/session") => show(&session(core, head).await?)?,
@@ -66,10 +67,11 @@ fn show(session: &Session) -> Result<Reply> {
     Reply::json(StatusCode::OK, &body)
 }
 
-async fn begin(core: &Core, provider: &Provider) -> Result<Reply> {
+async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let begun =
         provider.begin_login(&core.clock, &redirect_uri(core), PENDING_SECONDS.into()).await;
-    let PendingLogin { url, state } = begun.map_err(|refusal| refused(&refusal))?;
+    let PendingLogin { url, mut state } = begun.map_err(|refusal| refused(&refusal))?;
+    state.page = asked_page::carried(FOLDER, head);
     let state = serde_json::to_vec(&state).map_err(|e| Error::internal("keep a login", e))?;
     let sealed = URL_SAFE_NO_PAD.encode(core.keys.seal(&core.clock, CONTEXT, &state)?);
     let mut reply = Reply::see_other(url.as_str());
@@ -104,7 +106,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     let session = session.begin(core).await?;
     let page = html! {
         p { "As " strong { (person.name) } "." }
-        p { a.button href="/console" { "Go on" } }
+        p { a.button href=(pending.page.as_deref().unwrap_or(FOLDER)) { "Go on" } }
     };
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
