@@ -12,6 +12,7 @@ mod call;
 mod credentials;
 mod decisions;
 mod deliveries;
+mod differences;
 mod figures;
 mod form;
 mod layout;

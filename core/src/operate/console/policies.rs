@@ -4,6 +4,7 @@ use http::Method;
 use maud::html;
 
 use super::action::{Action, Subject, Verb, outcome};
+use super::differences::differences;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
@@ -255,9 +256,7 @@ pub(super) async fn show(
                 (stat("Other answer", &text(trial, "/different"), None))
                 (stat("Failed", &text(trial, "/failed"), None))
             }
-            @for difference in trial["differences"].as_array().into_iter().flatten() {
-                pre tabindex="0" { (format!("{difference:#}")) }
-            }
+            (differences(trial))
         }
         (of("Versions", &versions, VERSIONS))
         @if !versions.is_empty() { (VERSION_LIST.export(&ids, query)) }

@@ -121,6 +121,31 @@ async fn a_version_is_uploaded_and_runs_on_recorded_requests() {
     assert!(!page.text.contains("/upload") && !page.text.contains("/dry-run"), "{}", page.text);
 }
 
+#[tokio::test]
+async fn a_shadow_run_is_seen_beside_the_active_version_field_by_field() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    context.admin_bytes(Method::PUT, CALL, component("hostile")).await.assert_status(200);
+    upload(&ada, &[("reason", "tariff"), ("config", "{}")]).await.assert(303, "");
+    let shadow = format!("{POLICY}/versions/2/shadow");
+    ada.submit(&shadow, &[("reason", "look")]).await.assert(303, "");
+    let asked = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
+        "fiatAmount": 100, "countryCode": "DE"});
+    acme.post(QUOTE, asked).await.assert_status(200);
+    context.core().run_policy_shadows().await.unwrap();
+    let page = ada.get(POLICY).await.assert(200, "Difference 1: another answer");
+    for part in [
+        "<code>rule</code></td><td>behaved</td><td>tier-1</td>",
+        "Version 2</th>",
+        "Request of difference 1",
+        "<dd>DE</dd>",
+    ] {
+        assert!(page.text.contains(part), "{part}: {}", page.text);
+    }
+    assert!(!page.text.contains("&quot;rule&quot;"), "{}", page.text);
+}
+
 /// The browser of an operator whose key signs the changes of a partner that needs signatures.
 async fn signer(context: &TestContext) -> (Browser<'_>, Ed25519KeyPair) {
     context.partner("acme").await;
