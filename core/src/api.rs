@@ -263,6 +263,8 @@ pub const OPERATOR_ENDPOINTS: &[Route] = &[
     route::<admin::reviews::claim::ReleaseReview>(),
     // Savings plans
     route::<admin::dca::open::OpenPlan>(),
+    route::<admin::dca::list::ListPlans>(),
+    route::<admin::dca::read::ReadPlan>(),
     route::<admin::dca::deposit::ReportDeposit>(),
     // Deliveries
     route::<admin::deliveries::ListDeliveries>(),

@@ -288,6 +288,7 @@ PATHS = {
     "POST /admin/v1/reviews/{subject}/{id}/claim": claimed,
     "DELETE /admin/v1/reviews/{subject}/{id}/claim": claimed,
     "POST /admin/v1/users/{uuid}/dca-codes": SUBJECT,
+    "GET /admin/v1/dca-codes/{code}": always(code=PLANTED["plan"]),
     "POST /admin/v1/dca-codes/{code}/deposits": always(code=PLANTED["plan"]),
     "GET /admin/v1/deliveries/{id}": lambda: {"id": delivery()},
     "POST /admin/v1/deliveries/{id}/redeliver": lambda: {"id": delivery()},

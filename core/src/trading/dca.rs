@@ -1,8 +1,8 @@
 //! Savings plans (dollar-cost averaging): a deposit by bank transfer that names a plan's code buys
 //! at once.
 //!
-//! - [`list`] and [`update`] are the partner's endpoints; operators open plans and report deposits
-//!   (`admin/dca.rs`)
+//! - [`list`] and [`update`] are the partner's endpoints; operators open and read plans, and
+//!   report deposits (`admin/dca.rs`)
 //! - [`deposit`] turns a deposit into an order
 
 pub(crate) mod code;

@@ -166,9 +166,32 @@ impl Call for User {
     }
 }
 
+pub(super) const PLANS: &str = "\
+    CODE code, PARTNER partner, USER userId, CURRENCY cryptoCurrency, FREQUENCY frequency, \
+    HIDDEN hidden, CREATED createdAt";
+
 /// Savings plans: codes to which users deposit.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SavingsPlan {
+    /// List savings plans that meet everything that is given, newest first.
+    List {
+        /// The partner's slug.
+        #[arg(long)]
+        partner: Option<String>,
+        /// The user's uuid.
+        #[arg(long, value_name = "UUID")]
+        user: Option<String>,
+        /// The plan's code.
+        #[arg(long)]
+        code: Option<String>,
+        #[command(flatten)]
+        page: Page,
+    },
+    /// Show a savings plan with its deposits.
+    Show {
+        /// The plan's code.
+        code: String,
+    },
     /// Open a savings plan: `cryptoCurrency=BTC walletAddress=bc1q…`.
     Open {
         /// The user's uuid.
@@ -193,6 +216,11 @@ pub(crate) enum SavingsPlan {
 impl Call for SavingsPlan {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         match self {
+            Self::List { partner, user, code, page } => {
+                let criteria = [("partner", partner), ("user", user), ("code", code)];
+                page.print(target, &["dca-codes"], criteria, PLANS)
+            }
+            Self::Show { code } => target.get(&["dca-codes", &code]),
             Self::Open { uuid, members } => {
                 members.send(target, Method::POST, &["users", &uuid, "dca-codes"])
             }

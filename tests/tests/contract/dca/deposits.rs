@@ -196,3 +196,60 @@ async fn an_edge_that_has_not_heard_of_a_corrected_price_buys_at_it() {
     assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
     assert_eq!(count(&context, "select count(distinct price) from buy_order").await, 1);
 }
+
+#[tokio::test]
+async fn operators_read_plans_and_their_deposits() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let (ann, eve) =
+        (Saver::of(&context, &acme, "ann").await, Saver::of(&context, &rival, "eve").await);
+    let mut codes = Vec::new();
+    for saver in [&ann, &eve, &ann] {
+        codes.push(saver.code(&context).await);
+        context.clock().advance(TimeDelta::seconds(1));
+    }
+    let [first, other, newest] = [&*codes[0], &*codes[1], &*codes[2]];
+    let list = async |query: &str| {
+        let path = format!("/admin/v1/dca-codes{query}");
+        let rows = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();
+        let codes = rows.as_array().unwrap().iter().map(|row| row["code"].as_str().unwrap());
+        codes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(list("").await, [newest, other, first]);
+    assert_eq!(list("?partner=acme").await, [newest, first]);
+    assert_eq!(list(&format!("?user={}", eve.user)).await, [other]);
+    assert_eq!(list(&format!("?code={first}&partner=acme")).await, [first]);
+    assert_eq!(list(&format!("?after={other}")).await, [first]);
+    for wrong in ["code=nothing", "after=000000000000", "after=x", "user=ann"] {
+        let path = format!("/admin/v1/dca-codes?{wrong}");
+        context.admin(Method::GET, &path, Value::Null).await.assert_status(422);
+    }
+
+    let mut orders = Vec::new();
+    for (amount, reference) in [(json!(100), "bank-1"), (json!(50.5), "bank-2")] {
+        let made = deposit(&context, first, &amount, reference).await.assert_status(201).json();
+        orders.push(made["id"].clone());
+        context.clock().advance(TimeDelta::seconds(1));
+    }
+    let read = async |code: &str| {
+        context.admin(Method::GET, &format!("/admin/v1/dca-codes/{code}"), Value::Null).await
+    };
+    let plan = read(first).await.assert_status(200).json();
+    let owner = json!(ann.user.to_string());
+    assert_eq!((&plan["partner"], &plan["userId"]), (&json!("acme"), &owner));
+    let deposits = plan["deposits"].as_array().unwrap().iter().map(|deposit| {
+        ["reference", "amount", "orderId"].map(|member| deposit[member].clone())
+    });
+    let expected = [
+        [json!("bank-2"), json!(50.5), orders[1].clone()],
+        [json!("bank-1"), json!(100), orders[0].clone()],
+    ];
+    assert_eq!(deposits.collect::<Vec<_>>(), expected);
+    assert_eq!(read(newest).await.assert_status(200).json()["deposits"], json!([]));
+    for unknown in ["nothing", "000000000000"] {
+        read(unknown).await.assert_status(404);
+    }
+    let same = "update dca_plan set code = $1 where code = $2";
+    sqlx::query(same).bind(first).bind(other).execute(context.db()).await.unwrap();
+    read(first).await.assert_status(409);
+}

@@ -1,5 +1,6 @@
 //! Pages of lists: `limit`, `after` and `Link` are alike everywhere.
 
+use rampart_tests::buyer::WALLET;
 use rampart_tests::connector::Connector;
 use rampart_tests::document::OPERATORS;
 use rampart_tests::keys::ed25519;
@@ -8,7 +9,7 @@ use rampart_tests::order_fixture::OrderFixture;
 use super::*;
 
 /// Lists, and the member that names a row.
-const LISTS: [(&str, &str); 24] = [
+const LISTS: [(&str, &str); 25] = [
     ("partners", "slug"),
     ("operators", "name"),
     ("approvals", "id"),
@@ -18,6 +19,7 @@ const LISTS: [(&str, &str); 24] = [
     ("deliveries", "id"),
     ("mail", "id"),
     ("users", "uuid"),
+    ("dca-codes", "code"),
     ("reviews", "id"),
     ("reconciliations", "id"),
     ("audit", "id"),
@@ -59,7 +61,10 @@ async fn fill(context: &TestContext) {
         let payment = json!({"orderId": order.id, "kind": "received", "amount": 62.5,
             "currency": "EUR", "providerReference": number.to_string(), "reason": "seen"});
         context.admin(Method::POST, "/admin/v1/payments", payment).await.assert_status(201);
-        acme.user(&format!("user{number}")).await;
+        let user = acme.user(&format!("user{number}")).await.log_in().await;
+        let plans = format!("/admin/v1/users/{}/dca-codes", user["uuid"].as_str().unwrap());
+        let plan = json!({"cryptoCurrency": "BTC", "walletAddress": WALLET});
+        context.admin(Method::POST, &plans, plan).await.assert_status(201);
         let statement = "date,amount,currency,reference,providerReference,name,iban\n\
                          2026-03-01,-20,EUR,fee,bank-2,Bank,NL91ABNA0417164300\n";
         let laid = "/admin/v1/reconciliations?connector=manual";

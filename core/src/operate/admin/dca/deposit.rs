@@ -6,9 +6,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::{CODE, only};
 use crate::Core;
 use crate::auth::roles::Role;
-use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
+use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Respond, Success};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
@@ -47,7 +48,7 @@ impl Endpoint for ReportDeposit {
                   order, another one with the same reference is 409, and so is a reference of a \
                   payment that was recorded by hand: the bank has one name for each, whichever \
                   partner it is for.",
-        path: &[required("code", Kind::Text, "The plan's code.")],
+        path: &[CODE],
         body: Shape::of::<NewDeposit>(),
         request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
         answer: EXAMPLE,
@@ -177,22 +178,17 @@ async fn detail(core: &Core, plan: &DepositPlan, order: OrderId) -> Result<Order
 }
 
 async fn find(core: &Core, text: &str) -> Result<DepositPlan> {
-    let unknown = || Denial::not_found("savings plan");
     if !code::is_code(text) {
-        return Err(unknown().into());
+        return Err(Denial::not_found("savings plan").into());
     }
-    let mut rows = sqlx::query!(
+    let rows = sqlx::query!(
         "select client_id, code, user_id, crypto_currency, wallet_address, destination_tag \
          from dca_plan where code = $1 limit 2",
         text,
     )
     .fetch_all(&core.db)
     .await?;
-    let row = rows.pop().ok_or_else(unknown)?;
-    if !rows.is_empty() {
-        let reason = "several partners have a savings plan with this code";
-        return Err(Denial::conflict(reason).into());
-    }
+    let row = only(rows)?;
     let currency = row.crypto_currency.parse();
     Ok(DepositPlan {
         client: row.client_id.into(),
