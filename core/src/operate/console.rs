@@ -30,6 +30,7 @@ mod policies;
 mod reconciliations;
 mod reviews;
 mod routes;
+mod savings_plans;
 mod sign_in;
 mod signing;
 mod staff;

@@ -7,6 +7,7 @@ mod pages;
 mod partners;
 mod policies;
 mod refunds;
+mod savings_plans;
 mod sign_in;
 
 use std::cell::RefCell;

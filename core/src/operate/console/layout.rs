@@ -55,6 +55,7 @@ const ENTRIES: &[(&str, &str, &str)] = &[
     ("/console/reviews", "Review queue", "/admin/v1/reviews"),
     ("/console/payments", "Payments", "/admin/v1/payments"),
     ("/console/users", "Users", "/admin/v1/users"),
+    ("/console/savings-plans", "Savings plans", "/admin/v1/dca-codes"),
     ("/console/partners", "Partners", "/admin/v1/partners"),
     ("/console/market", "Market", "/admin/v1/prices"),
     ("/console/ledger", "Ledger", "/admin/v1/ledger/balances"),

@@ -243,6 +243,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
                 a href=(STAFF.path(&ids)) { "Staff" }
             }
             a href={ "/console/orders?partner=" (segment(slug)) } { "Orders" }
+            a href={ "/console/savings-plans?partner=" (segment(slug)) } { "Savings plans" }
             a href={ "/console/deliveries?partner=" (segment(slug)) } { "Deliveries" }
             @if visit.may(&Method::GET, "/admin/v1/audit") {
                 a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }

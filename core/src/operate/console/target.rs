@@ -18,7 +18,7 @@ use super::view::facts;
 use super::visit::{Refused, Visit, fill};
 use super::{
     approvals, audit, credentials, deliveries, maintenance, market, operators, orders, overview,
-    partners, payments, policies, reconciliations, reviews, routes, staff, users,
+    partners, payments, policies, reconciliations, reviews, routes, savings_plans, staff, users,
 };
 
 /// A page of the console.
@@ -48,6 +48,7 @@ const LISTS: &[(&str, &List)] = &[
     ("partners", &partners::LIST),
     ("partners/~", &partners::LIST),
     ("reviews", &reviews::LIST),
+    ("savings-plans", &savings_plans::LIST),
     ("market", &PAIRS),
     ("market/~/methods", &METHODS),
     ("market/~/currencies", &CURRENCIES),
@@ -72,6 +73,7 @@ const INNER: &[&List] = &[
     &policies::VERSION_LIST,
     &policies::VERIFICATION_KEY_LIST,
     &users::ACCOUNT_LIST,
+    &savings_plans::DEPOSITS,
     &operators::SESSIONS,
     &operators::TOKENS,
     &routes::LIST,
@@ -95,6 +97,7 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &approvals::APPROVAL,
     &users::USER,
     &users::ACCOUNT,
+    &savings_plans::PLAN,
     &reviews::REVIEW,
     &reviews::SCREENING,
     &DELIVERY,
@@ -215,6 +218,7 @@ async fn subject_page(
         | ("/console/users/{uuid}/accounts/{account}", [uuid, _]) => {
             users::show(visit, uuid, query).await
         }
+        ("/console/savings-plans/{code}", [code]) => savings_plans::show(visit, code, query).await,
         ("/console/reviews/{subject}/{id}", [kind, id]) => {
             reviews::show(visit, kind, id, query).await
         }

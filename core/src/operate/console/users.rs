@@ -12,6 +12,7 @@ use super::layout::{Page, render};
 use super::list::{List, PAGE_ROWS};
 use super::orders::of;
 use super::pictures::Picture;
+use super::savings_plans;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, dialog, empty_state, toast};
@@ -132,6 +133,7 @@ pub(super) const USER: Subject = Subject {
                 Input::new("documents.0.status", "Decision").required().kind(CHECKS),
                 Input::REASON,
             ]),
+        savings_plans::OPEN,
         Action::new("erase", "Erase", UPDATE, "The user's key is destroyed and the personal data are gone, for good. Of a user who has ordered, what law demands is kept for the role compliance.")
             .with(&[Input::REASON]).fixed(&[("deleted", "true")]).destructive().counting("user={}", DEPENDENTS),
     ],
@@ -247,6 +249,8 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
     let ids = [uuid.to_owned()];
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
     let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
+    let plans = format!("{}?user={}", savings_plans::LIST.call, segment(uuid));
+    let (plans, _) = visit.rows(&plans).await?;
     let decided = decided(visit, &user).await?;
     let path = format!("{SECTION}/{}", segment(uuid));
     let body = html! {
@@ -257,6 +261,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (dossier(visit, &user, &accounts, uuid))
         (account_list(visit, &accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
+        (of("Savings plans", &plans, savings_plans::OF_USER))
         (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })

@@ -9,12 +9,13 @@ use super::*;
 use crate::sell::Seller;
 
 /// Pages, each with the call that it shows.
-const PAGES: [(&str, &str); 22] = [
+const PAGES: [(&str, &str); 23] = [
     ("/console", "/admin/v1/overview"),
     ("/console/orders", "/admin/v1/orders"),
     ("/console/reviews", "/admin/v1/reviews"),
     ("/console/payments", "/admin/v1/payments"),
     ("/console/users", "/admin/v1/users"),
+    ("/console/savings-plans", "/admin/v1/dca-codes"),
     ("/console/partners", "/admin/v1/partners"),
     ("/console/market", "/admin/v1/prices"),
     ("/console/market/~/routes", "/admin/v1/routes"),

@@ -9,7 +9,7 @@ use crate::buyer::{order, order_of};
 
 /// Pages of the console, by the name of their picture. `{order}` is an order's number,
 /// `{reconciliation}` the id of one with differences.
-const PAGES: [(&str, &str); 31] = [
+const PAGES: [(&str, &str); 32] = [
     ("overview", ""),
     ("orders", "/orders"),
     ("order", "/orders/{order}"),
@@ -18,6 +18,7 @@ const PAGES: [(&str, &str); 31] = [
     ("payments", "/payments"),
     ("payment-record", "/payments/~/record"),
     ("users", "/users"),
+    ("savings-plans", "/savings-plans"),
     ("partners", "/partners"),
     ("partner", "/partners/shop"),
     ("partner-settings", "/partners/shop/settings"),
