@@ -1,6 +1,6 @@
 //! Pebble, an ACME server for tests, with a name server that leads every name to loopback.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::Command;
 
 use serde_json::json;
@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::certificate::CERTIFICATE;
 use crate::deadline::{SOON, until};
 use crate::edge::Folder;
+use crate::port::free;
 use crate::process::Process;
 
 /// A running authority. Dropping it ends it.
@@ -64,9 +65,4 @@ impl AcmeServer {
     pub fn kill(&self) {
         self.process.kill();
     }
-}
-
-/// An address of loopback that nobody listens at.
-pub fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

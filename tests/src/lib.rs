@@ -47,6 +47,7 @@ pub mod outbox;
 pub mod partner;
 pub mod passkey;
 pub mod pgbouncer;
+pub mod port;
 pub mod postgres_server;
 pub mod price_source;
 pub mod prices;

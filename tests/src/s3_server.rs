@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 
 use crate::caller::Protocol;
 use crate::edge::Setup;
+use crate::port::free;
 use crate::process::Process;
 use crate::repository::root;
 
@@ -29,7 +30,8 @@ pub struct S3Server {
 impl S3Server {
     /// One on a free port.
     pub async fn start() -> Self {
-        let (process, url) = spawn(&[]).await;
+        let port = free().port().to_string();
+        let (process, url) = spawn(&port).await;
         Self { process, url }
     }
 
@@ -37,7 +39,7 @@ impl S3Server {
     pub async fn restart(&mut self) {
         self.process.kill();
         let port = self.url.rsplit(':').next().unwrap().to_owned();
-        (self.process, self.url) = spawn(&["--port", &port]).await;
+        (self.process, self.url) = spawn(&port).await;
     }
 
     /// Has an edge keep its documents there.
@@ -71,9 +73,9 @@ impl S3Server {
     }
 }
 
-async fn spawn(arguments: &[&str]) -> (Process, String) {
+async fn spawn(port: &str) -> (Process, String) {
     let mut command = Command::new(root().join("deploy/s3-server"));
-    command.args(arguments);
+    command.args(["--port", port]);
     let process = Process::spawn(command);
     let url = process.prints("listening ").await;
     (process, url)

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 
-use crate::acme_server::free;
 use crate::deadline::{SOON, until};
 use crate::edge::Folder;
+use crate::port::free;
 use crate::process::Process;
 
 /// A running server. Dropping it ends it.

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::process::Command;
 
+use rampart_tests::port::free;
 use rampart_tests::process::Process;
 
 use crate::patroni::Member;
-use crate::site::{Site, free_addresses};
+use crate::site::Site;
 
 /// Each member's REST API is asked every second, and the leader alone answers 200. Sessions of a member
 /// that leads no more are closed: what uses them would be told for ever that it may only read.
@@ -40,7 +41,7 @@ impl HaProxy {
     /// Starts one in front of these members.
     pub(crate) fn start(site: &Site, members: &[Member]) -> Self {
         let room = site.room("haproxy");
-        let [leader] = free_addresses();
+        let leader = free();
         let mut settings = format!("{SETTINGS}    bind {leader}\n");
         for Member { name, postgres, rest, .. } in members {
             let _ = writeln!(settings, "    server {name} {postgres} check port {}", rest.port());

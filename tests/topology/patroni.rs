@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use rampart_core::platform::clock::Clock;
 use rampart_tests::deadline::until;
+use rampart_tests::port::free;
 use rampart_tests::process::Process;
 use rampart_tests::repository::root;
 use serde_json::{Value, json};
 
-use crate::site::{Site, free_addresses, kill_below};
+use crate::site::{Site, kill_below};
 
 /// Members.
 pub(crate) const MEMBERS: usize = 3;
@@ -134,7 +135,7 @@ impl Member {
     fn start(site: &Site, number: usize, etcd: SocketAddr, password: &str) -> Self {
         let name = format!("member-{number}");
         let room = site.room(&name);
-        let [postgres, rest] = free_addresses();
+        let (postgres, rest) = (free(), free());
         let settings = json!({
             "scope": "rampart",
             "name": name,
@@ -190,7 +191,7 @@ fn command() -> Command {
 
 fn etcd(site: &Site) -> (Process, SocketAddr) {
     let room = site.room("etcd");
-    let [clients, peers] = free_addresses();
+    let (clients, peers) = (free(), free());
     let mut command = Command::new("etcd");
     command.args(["--name", "etcd", "--data-dir", "store", "--logger", "zap"]);
     for option in ["--listen-client-urls", "--advertise-client-urls"] {

@@ -5,13 +5,14 @@ use std::process::Command;
 
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
+use rampart_tests::port::free;
 use rampart_tests::process::Process;
 use rampart_tests::repository::root;
 use serde_json::Value;
 use url::Url;
 
 use crate::patroni::Member;
-use crate::site::{Site, free_addresses};
+use crate::site::Site;
 
 /// A running Prometheus. Dropping it ends it.
 pub(crate) struct Prometheus {
@@ -24,7 +25,7 @@ impl Prometheus {
     /// Starts one that scrapes these every second.
     pub(crate) fn start(site: &Site, edges: &[Edge], members: &[Member]) -> Self {
         let room = site.room("prometheus");
-        let [address] = free_addresses();
+        let address = free();
         let quoted = |targets: Vec<SocketAddr>| {
             let quoted: Vec<_> = targets.iter().map(|target| format!("'{target}'")).collect();
             quoted.join(", ")

@@ -1,14 +1,12 @@
-//! The folder of a run, the processes in it, and the ports that they listen on.
+//! The folder of a run, and the processes in it.
 
 use std::fs::{self, DirBuilder};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
-use rampart_core::platform::clock::Clock;
 use rampart_tests::account::Account;
 use rampart_tests::cluster;
 use rampart_tests::process::Process;
@@ -25,10 +23,6 @@ for round in 1 2 3; do
     sleep 1
 done
 rm -rf "$1""#;
-
-/// First port that is tried, and their number: below those from which the kernel takes a client's, so that
-/// a server that comes back finds its port free.
-const PORTS: (u16, u16) = (20_000, 12_000);
 
 /// A folder of this run's own. Dropping it ends what works in it and removes it.
 pub(crate) struct Site {
@@ -123,19 +117,4 @@ fn processes(folder: &Path) -> Vec<Pid> {
         works_in.starts_with(folder).then(|| Pid::from_raw(number))
     });
     working.collect()
-}
-
-/// Addresses of loopback on which nobody listens.
-pub(crate) fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let (first, count) = PORTS;
-    let random = Clock::system().random_u64().unwrap() % u64::from(count);
-    let start = u16::try_from(random).unwrap();
-    let ports = (0..count).map(|step| first + (start + step) % count);
-    // Held until all are found, so that each is another one.
-    let found: Vec<_> = ports
-        .filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
-        .take(N)
-        .collect();
-    let addresses: Vec<_> = found.iter().map(|listener| listener.local_addr().unwrap()).collect();
-    addresses.try_into().unwrap()
 }

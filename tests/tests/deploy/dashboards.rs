@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::Command;
 
 use http::Method;
@@ -12,6 +12,7 @@ use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Folder};
 use rampart_tests::guests::{self, component};
+use rampart_tests::port::free;
 use rampart_tests::process::{Process, binary};
 use rampart_tests::receiver::Receiver;
 use serde_json::{Value, json};
@@ -102,8 +103,7 @@ impl Prometheus {
             ops
         );
         fs::write(folder.path().join("prometheus.yaml"), settings).unwrap();
-        // It cannot be asked for a free port: this one was free a moment ago.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free();
         let mut command = Command::new(root().join("deploy/validators"));
         command.args(["prometheus", "--config.file=prometheus.yaml", "--storage.tsdb.path=series"]);
         command.arg(format!("--web.listen-address={address}")).current_dir(folder.path());

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use rampart_tests::acme_server::{AcmeServer, free};
+use rampart_tests::acme_server::AcmeServer;
 use rampart_tests::cluster;
 use rampart_tests::deadline::until;
 use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::port::free;
 use sqlx::PgPool;
 
 const NAME: &str = "pay.shop.example";

@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use rampart_tests::certificate::Certificate;
 use rampart_tests::cluster;
 use rampart_tests::edge::Setup;
+use rampart_tests::port::free;
 use sqlx::{AssertSqlSafe, PgPool};
 
 /// The sentence with which an edge of this setup refuses to start.
@@ -144,7 +145,7 @@ async fn an_address_that_is_taken_is_named() {
 
 #[tokio::test]
 async fn a_postgres_that_cannot_be_used_is_named_without_the_password() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = free();
     let url = format!("postgres://rampart:pass-word@{gone}/rampart");
     let sentence = refusal(&set("database.url", &url)).await;
     assert!(sentence.contains(&format!("Postgres at {gone} cannot be used")), "{sentence}");

@@ -12,6 +12,7 @@ use rampart_tests::caller::Caller;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::port::free;
 use rampart_tests::valkey::Valkey;
 
 const PRICES: &str = "/api/v1/prices";
@@ -283,9 +284,7 @@ async fn rates_are_shared_over_tls() {
     let probe = Edge::start().await;
     let place = |name: &str| probe.setup().folder().join(name).display().to_string();
     let (cert, key) = (place("cert.pem"), place("key.pem"));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
-    drop(free);
+    let port = free().port().to_string();
     let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert];
     let tls = ["--tls-port", &port, "--tls-auth-clients", "no"];
     let _server = Valkey::start(&[&tls[..], &files].concat()).await;

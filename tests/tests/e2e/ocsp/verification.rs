@@ -2,6 +2,7 @@
 
 use rampart_core::operate::ocsp::{OcspClient, OcspFailure, OcspQuery, OcspResponse};
 use rampart_tests::ocsp_responder::{Authority, OcspResponder, Signer, Statement};
+use rampart_tests::port::free;
 use rcgen::ExtendedKeyUsagePurpose::{OcspSigning, ServerAuth};
 use x509_ocsp::CertStatus;
 
@@ -117,10 +118,7 @@ async fn a_changed_byte_is_never_accepted() {
 async fn a_responder_that_is_away_is_told_from_one_that_refuses() {
     let pki = Pki::start().await;
     let client = OcspClient::new().unwrap();
-    let away = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        format!("http://{}/", listener.local_addr().unwrap())
-    };
+    let away = format!("http://{}/", free());
     let leaf = pki.authority.issue(&away);
     let query = OcspQuery::for_chain(&[leaf.der(), pki.authority.der()]).unwrap().unwrap();
     assert_eq!(client.fetch(&query, now()).await, Err(OcspFailure::Unreachable));
