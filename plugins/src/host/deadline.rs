@@ -177,6 +177,12 @@ mod tests {
         assert_eq!([1, 3, 6, 9, 15, 20, 60_000].map(tick_ms), [1, 1, 2, 3, 5, 5, 5]);
     }
 
+    #[test]
+    fn a_short_deadline_is_not_held_up_by_long_ticks() {
+        let clock = DeadlineClock::start(&Engine::default(), 3, 500).unwrap();
+        assert_eq!((clock.tick_ms, clock.begin(3)), (1, 4));
+    }
+
     /// A clock that nothing drives.
     fn stopped_clock() -> Arc<DeadlineClock> {
         let (signals, thread) = (Arc::default(), thread::current());

@@ -10,8 +10,8 @@ use rampart_plugins::{
 
 use crate::{ENGINE, context, engine, generous_limits, purchase};
 
-/// Longest call on a machine that is busy with other tests.
-const BOUND: Duration = Duration::from_secs(2);
+/// Longest call: only one that has no end of its own takes as much, however busy the machine.
+const BOUND: Duration = Duration::from_secs(60);
 
 /// Addresses of the module's output and of its free memory.
 const ANSWER: usize = 1300;

@@ -1,7 +1,6 @@
 //! Policies as partners meet them: in quotes and offers.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -76,21 +75,16 @@ async fn a_push_changes_the_fee_of_the_next_quote_on_every_edge() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "the promise is about real time")]
 async fn a_looping_policy_costs_little_and_then_is_not_called() {
     // Its fuel bounds a loop: a deadline of wall clock would end other calls on a busy machine too.
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     push(&context, &format!("{FEE}?config={{%22mode%22:%22loop@FR%22}}"), "hostile").await;
     assert_eq!(partner_fee(&acme, "DE").await, "1");
-    let mut fastest = Duration::MAX;
     for _ in 0..FAILURES {
-        let start = Instant::now();
         assert_eq!(partner_fee(&acme, "FR").await, "0", "the built-in fee");
-        fastest = fastest.min(start.elapsed());
     }
-    // The best of them: the machine may be doing something else, the policy may not.
-    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+    assert_eq!(calls(&context, "fee", "fuel"), FAILURES);
     assert_eq!(partner_fee(&acme, "DE").await, "0", "the breaker is open");
     assert!(breaker_is(&context, 1), "an alert can see it");
     let change = json!({"walletAddressRequired": true});

@@ -25,12 +25,9 @@ use tokio::task::JoinHandle;
 const PACE: Duration = Duration::from_millis(10);
 /// Of so many requests one is a quote; the others read prices.
 const QUOTE_EVERY: usize = 10;
-/// Maximum delay of a caller by a policy that loops.
-const LOOP_MAX: Duration = Duration::from_millis(50);
-/// Additional delay that is tolerated on a busy machine.
-const SLACK: Duration = Duration::from_millis(100);
-/// Requests of each kind whose fastest is compared.
-const TRIES: usize = 5;
+/// Quotes of a policy that loops, at once, and of the other partner beside them.
+const LOOPS: usize = 20;
+const BESIDE: usize = 5;
 
 async fn quote(partner: &Caller, country: &str) -> Answer {
     let body = json!({
@@ -148,44 +145,46 @@ async fn failures_leave_one_line_a_second_with_the_policys_own_words() {
     }
 }
 
-/// The shortest of some quotes, one after the other, each granted.
-async fn fastest(partner: &Caller, country: &str) -> Duration {
-    let (clock, mut fastest) = (Clock::system(), u64::MAX);
-    for _ in 0..TRIES {
-        let began = clock.monotonic_ns();
-        quote(partner, country).await.assert_status(200);
-        fastest = fastest.min(clock.monotonic_ns() - began);
-    }
-    Duration::from_nanos(fastest)
+/// Calls of a partner's fee policy that ended because they took too long, by fuel or by time.
+async fn stopped(edge: &Edge, partner: &str) -> usize {
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    let of = |outcome: &str| {
+        let series = format!(
+            r#"rampart_policy_calls_total{{kind="fee",outcome="{outcome}",partner="{partner}"}} "#
+        );
+        let count = metrics.lines().find_map(|line| line.strip_prefix(&series));
+        count.map_or(0, |count| count.parse::<usize>().unwrap())
+    };
+    of("fuel") + of("deadline")
 }
 
+/// The time that a loop costs is measured where nothing else runs: by a unit test of the host and, as
+/// others feel it, by the attacks in full.
 #[tokio::test]
-async fn a_policy_that_loops_costs_its_partner_little_and_others_nothing() {
+async fn a_policy_that_loops_is_stopped_and_every_request_beside_it_is_granted() {
     let edge = Edge::with(|setup| _ = setup.unset("policy.deadline_ms")).await;
     let (looping, other) = (edge.partner("looping").await, edge.partner("other").await);
     let path = "/admin/v1/partners/looping/policies/fee?config=%7B%22mode%22:%22loop@FR%22%7D";
     edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
-    let behaving = fastest(&looping, "NL").await;
-    let alone = fastest(&other, "FR").await;
+    let built_in = quote(&other, "FR").await.assert_status(200).json()["partnerFee"].clone();
 
-    // Few enough that the breaker does not help yet.
-    let looped = fastest(&looping, "FR").await;
-    assert!(looped < behaving + LOOP_MAX + SLACK, "{looped:?}, behaving {behaving:?}");
-    let built_in = quote(&looping, "FR").await.assert_status(200).json();
-    assert_eq!(built_in["partnerFee"], quote(&other, "FR").await.json()["partnerFee"]);
+    let looped = quote(&looping, "FR").await.assert_status(200).json();
+    assert_eq!(looped["partnerFee"], built_in);
+    assert_eq!(stopped(&edge, "looping").await, 1, "the breaker does not help yet");
 
     // A new version has a breaker of its own: the loops begin again while the other one asks.
     edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
-    let loops = futures::future::join_all((0..20).map(|_| quote(&looping, "FR")));
-    let (loops, beside) = tokio::join!(loops, fastest(&other, "FR"));
+    let loops = futures::future::join_all((0..LOOPS).map(|_| quote(&looping, "FR")));
+    let beside = async {
+        for _ in 0..BESIDE {
+            quote(&other, "FR").await.assert_status(200);
+        }
+    };
+    let (loops, ()) = tokio::join!(loops, beside);
     for answer in loops {
-        answer.assert_status(200);
+        assert_eq!(answer.assert_status(200).json()["partnerFee"], built_in);
     }
-    assert!(beside < alone + SLACK, "{beside:?}, alone {alone:?}");
-    let metrics = edge.ops("/metrics").await.text().to_owned();
-    let stopped = r#"kind="fee",outcome="fuel",partner="looping"} "#;
-    let late = r#"kind="fee",outcome="deadline",partner="looping"} "#;
-    assert!(metrics.contains(stopped) || metrics.contains(late), "{metrics}");
+    assert!(stopped(&edge, "looping").await > 1);
 }
 
 #[tokio::test]
