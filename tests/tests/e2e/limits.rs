@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::time::Duration;
 
 use futures::future::join_all;
 use http::Method;
@@ -20,19 +19,23 @@ const PRICES: &str = "/api/v1/prices";
 const HTML: &str = "text/html; charset=utf-8";
 /// Another address of loopback than the usual one.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Time in which a newcomer is refused, on a busy machine. One that is left waiting is closed too,
-/// once the 10 seconds for its handshake are over.
-const AT_ONCE: Duration = Duration::from_secs(5);
 /// Handshakes that an address may have under way if it may have 80 connections.
 const HANDSHAKES: usize = 64;
 
 /// Connections that an address may have of a private listener's 256.
 const OF_PRIVATE: usize = 192;
 
-/// Requires that a newcomer is closed at once.
-async fn assert_refused(opening: impl Future<Output = io::Result<Wire>>, newcomer: &str) {
-    let opened = timeout(AT_ONCE, opening).await.expect("no newcomer is left waiting");
+/// Requires that a newcomer is closed, and not because the time for its handshake is over.
+async fn assert_refused(
+    edge: &Edge,
+    opening: impl Future<Output = io::Result<Wire>>,
+    newcomer: &str,
+) {
+    let opened = timeout(SOON, opening).await.expect("no newcomer is left waiting");
     assert!(opened.is_err(), "{newcomer}");
+    let text = edge.ops("/metrics").await.text().to_owned();
+    let late = r#"rampart_tls_handshakes_total{outcome="timeout",version=""} 0"#;
+    assert!(text.lines().any(|line| line == late), "{newcomer}: {text}");
 }
 
 /// A refusal by rate: its status, code and `Retry-After`.
@@ -114,7 +117,7 @@ async fn connections_beyond_the_cap_are_closed_and_the_others_go_on() {
         assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
         open.push(wire);
     }
-    assert_refused(Wire::try_open(edge.address), "a fifth connection").await;
+    assert_refused(&edge, Wire::try_open(edge.address), "a fifth connection").await;
     for wire in &mut open {
         assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
     }
@@ -194,7 +197,7 @@ async fn an_address_cannot_take_the_connections_of_another() {
         open.push(Wire::open(edge.address).await);
     }
     for _ in 0..2 {
-        assert_refused(Wire::try_open(edge.address), "a fourth connection").await;
+        assert_refused(&edge, Wire::try_open(edge.address), "a fourth connection").await;
     }
     for _ in 0..2 {
         open.push(Wire::try_open_from(ELSEWHERE, edge.address).await.unwrap());
@@ -202,7 +205,7 @@ async fn an_address_cannot_take_the_connections_of_another() {
     for wire in &mut open {
         assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
     }
-    assert_refused(Wire::try_open_from(ELSEWHERE, edge.address), "a sixth of all").await;
+    assert_refused(&edge, Wire::try_open_from(ELSEWHERE, edge.address), "a sixth of all").await;
     let text = edge.ops("/metrics").await.text().to_owned();
     for (cause, count) in [("address", 2), ("total", 1)] {
         let line = format!("rampart_connections_refused_total{{cause=\"{cause}\"}} {count}");
@@ -342,7 +345,7 @@ async fn newcomers_are_refused_at_once_when_the_limit_of_open_files_falls() {
     let before = edge.process.open_files_max();
     edge.process.set_open_files_max(&edge.process.open_files().to_string());
     let address = edge.address;
-    let newcomers = || (0..20).map(move |_| timeout(AT_ONCE, Wire::try_open(address)));
+    let newcomers = || (0..20).map(move |_| timeout(SOON, Wire::try_open(address)));
     let mut served = Vec::new();
     until("newcomers are refused", SOON, async || {
         let opened = join_all(newcomers()).await.into_iter();
@@ -381,7 +384,7 @@ async fn open_files_are_enough_for_every_connection_or_nothing_starts() {
     let opening = (0..40).map(|_| timeout(SOON, Wire::try_open(edge.address)));
     let open: Vec<Wire> = join_all(opening).await.into_iter().flatten().flatten().collect();
     assert_eq!(open.len(), 40, "all are served");
-    let beyond = || assert_refused(Wire::try_open(edge.address), "more than there may be");
+    let beyond = || assert_refused(&edge, Wire::try_open(edge.address), "more than there may be");
     join_all((0..20).map(|_| beyond())).await;
 
     let mut setup = edge.setup();
