@@ -350,9 +350,11 @@ async fn coins_are_named_by_their_code_or_by_their_caip19_id() {
     context.admin_bytes(Method::POST, PATH, unknown.into()).await.assert_status(422);
 }
 
-/// Longest time for the refusal of a hostile statement, on the fastest of three tries: less than
-/// ten thousand attributes take that are compared each with every other.
-const REFUSAL_MAX: Duration = Duration::from_millis(400);
+/// Attributes of one element.
+const ATTRIBUTES: usize = 200_000;
+/// Longest time for the refusal of a hostile statement, however busy the machine: a small part of what
+/// so many attributes take that are compared each with every other.
+const REFUSAL_MAX: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn hostile_statements_are_refused_at_once() {
@@ -372,7 +374,7 @@ async fn hostile_statements_are_refused_at_once() {
     );
     let entry = "<Ntry><Amt Ccy=\"EUR\">1</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts></Ntry>";
     // Each of another name, and the one that is looked for is last or missing.
-    let many: String = (0..10_000).map(|n| format!("a{n:04}=\"\" ")).collect();
+    let many: String = (0..ATTRIBUTES).map(|n| format!("a{n:06}=\"\" ")).collect();
     let rooted = camt(entry, "pain.001.001.09").replacen("xmlns", &format!("{many} xmlns"), 1);
     let amount = format!("<Ntry><Amt {many}>one</Amt></Ntry>");
     for (name, body) in [
@@ -384,15 +386,11 @@ async fn hostile_statements_are_refused_at_once() {
         ("attributes of the root", rooted),
         ("attributes of an amount", camt(&amount, "camt.053.001.08")),
     ] {
-        let mut fastest = Duration::MAX;
-        for _ in 0..3 {
-            let began = context.clock().monotonic_ns();
-            let sent = context.admin_bytes(Method::POST, PATH, Bytes::from(body.clone())).await;
-            let took = Duration::from_nanos(context.clock().monotonic_ns() - began);
-            fastest = fastest.min(took);
-            assert!([413, 422].contains(&sent.status()), "{name}: {}", sent.text());
-        }
-        assert!(fastest <= REFUSAL_MAX, "{name}: {} ms", fastest.as_millis());
+        let began = context.clock().monotonic_ns();
+        let sent = context.admin_bytes(Method::POST, PATH, Bytes::from(body)).await;
+        let took = Duration::from_nanos(context.clock().monotonic_ns() - began);
+        assert!([413, 422].contains(&sent.status()), "{name}: {}", sent.text());
+        assert!(took <= REFUSAL_MAX, "{name}: {} ms", took.as_millis());
     }
     let payments = "select count(*) from payment";
     assert_eq!(crate::orders::count(&context, payments).await, 0);
