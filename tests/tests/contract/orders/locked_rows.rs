@@ -1,7 +1,5 @@
 //! Rows of one partner that somebody holds: its requests wait, and those of others do not.
 
-use std::time::Duration;
-
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
@@ -15,11 +13,10 @@ use super::{Shop, confirm_of};
 const CROWD: usize = 100;
 /// Requests of the other partner, one after the other.
 const OTHERS: usize = 20;
-/// Time that one of these takes at most: less than a wait for the lock, or for a connection.
-const TOOK_MAX: Duration = Duration::from_secs(3);
-/// Limits of this edge's statements, and of waits for connections.
-const STATEMENT_TIMEOUT_MS: u64 = 8_000;
-const ACQUIRE_TIMEOUT_MS: u64 = 4_000;
+/// Limits of this edge's statements, and of waits for connections, longer than the lock is held: whoever
+/// waits for it, or for a connection of who does, has no answer before, or a refusal.
+const STATEMENT_TIMEOUT_MS: u64 = 120_000;
+const ACQUIRE_TIMEOUT_MS: u64 = 30_000;
 
 /// A confirm of a new quote of nobody's, under a key of its own or none.
 async fn confirm(context: &TestContext, shop: &Shop, bearer: &str, key: Option<usize>) -> Answer {
@@ -58,11 +55,7 @@ async fn others_are_served(with_keys: bool) {
         })
         .await;
         for number in 0..OTHERS {
-            let began = context.clock().monotonic_ns();
-            let answer = confirm(&context, &rival, &of_rival, key(number)).await;
-            answer.assert_status(200);
-            let took = Duration::from_nanos(context.clock().monotonic_ns() - began);
-            assert!(took < TOOK_MAX, "{took:?}");
+            confirm(&context, &rival, &of_rival, key(number)).await.assert_status(200);
         }
         somebody.rollback().await.unwrap();
     };
