@@ -15,6 +15,8 @@ use crate::buyer::{self, order_of};
 
 /// Longest time from a change to its event.
 const TOLD_MAX: Duration = Duration::from_secs(2);
+/// Most orders until the event of one has come in that time: other work may have the processors.
+const ORDERS_MAX: usize = 12;
 /// Most pages that follow one order.
 const PER_ORDER_MAX: usize = 8;
 
@@ -49,24 +51,25 @@ async fn tells(stream: &mut Response, state: &str) -> bool {
     timeout(SOON, reading).await.unwrap()
 }
 
-/// The shortest time from a payment to the event that tells of it, of three orders in turn: the
-/// longest says as much of the machine's other work.
+/// The shortest time from a change to the event that tells of it, of orders in turn until it is short
+/// enough. The change follows another one's event, with all of the time until the edge looks again.
 #[expect(clippy::disallowed_methods, reason = "the time of a network is the machine's")]
 async fn told_after(protocol: Protocol, partner: &Caller) -> Duration {
     let client = protocol.client();
-    let mut fastest = SOON;
-    for _ in 0..3 {
+    let (mut orders, mut fastest) = (0, SOON);
+    while fastest >= TOLD_MAX && orders < ORDERS_MAX {
+        orders += 1;
         let (number, page) = order(partner).await;
         let mut stream = follow(&client, &page).await;
         assert_eq!(stream.status(), 200);
         assert_eq!(stream.headers()["content-type"], "text/event-stream");
         assert!(tells(&mut stream, "pending").await);
-        let began = Instant::now();
         simulate(partner, &number, "payment-received").await;
         assert!(tells(&mut stream, "in progress").await);
-        fastest = fastest.min(began.elapsed());
+        let began = Instant::now();
         simulate(partner, &number, "coins-sent").await;
         assert!(tells(&mut stream, "in progress: sent").await);
+        fastest = fastest.min(began.elapsed());
     }
     fastest
 }
