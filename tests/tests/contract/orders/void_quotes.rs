@@ -160,9 +160,9 @@ async fn what_was_voided_stays_void_when_quotes_are_voided_again() {
 async fn quotes_are_voided_also_while_another_operator_voids_them() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;
-    // The other's is a moment ahead: it was committed while this one waited for the pair.
+    // The other's is ahead: it was committed while this one waited for the pair.
     let other = "update currency_pair \
-                 set quotes_valid_from = date_trunc('second', rampart_now() + interval '2 s') \
+                 set quotes_valid_from = date_trunc('second', rampart_now() + interval '61 s') \
                  where pair = 'BTC-EUR' returning quotes_valid_from";
     let ahead: DateTime<Utc> = sqlx::query_scalar(other).fetch_one(context.db()).await.unwrap();
     let sealed = quoted(&shop).await;
@@ -170,6 +170,7 @@ async fn quotes_are_voided_also_while_another_operator_voids_them() {
     let raised: DateTime<Utc> = raised["quotesValidFrom"].as_str().unwrap().parse().unwrap();
     assert_eq!(raised, ahead);
     shop.v1(&confirm_of(&sealed)).await.assert_status(400).assert_codes(&["ER006"]);
+    context.clock().advance(TimeDelta::minutes(1));
     shop.v1(&confirm_of(&quoted(&shop).await)).await.assert_status(200);
 }
 
