@@ -46,7 +46,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use self::form::Typed;
-use self::layout::{NAME, Page, render};
+use self::layout::{NAME, Page, ROOT, render};
 use self::list::List;
 use self::sign_in::{led_to, redirect};
 use self::target::{Target, page};
@@ -59,8 +59,6 @@ use crate::operate::admin::login::alarm;
 use crate::operate::admin::login::session::Session;
 use crate::operate::{asked_page, cross_site};
 use crate::platform::error::Result;
-
-const ROOT: &str = "/console";
 
 /// True if a path is one of the console's.
 pub(super) fn has(path: &str) -> bool {

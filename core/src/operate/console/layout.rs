@@ -10,6 +10,8 @@ use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
 
+/// The first page, whose path every other one has before its own.
+pub(super) const ROOT: &str = "/console";
 /// Name of the console, in titles and headers.
 pub(super) const NAME: &str = "Rampart console";
 

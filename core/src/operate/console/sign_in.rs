@@ -4,9 +4,8 @@ use http::StatusCode;
 use http::header::{HeaderValue, SET_COOKIE};
 use maud::html;
 
-use super::ROOT;
 use super::form::Typed;
-use super::layout::render_signed_out;
+use super::layout::{ROOT, render_signed_out};
 use crate::Core;
 use crate::http::html::components::{Field, Tone, field, toast};
 use crate::http::reply::Reply;
