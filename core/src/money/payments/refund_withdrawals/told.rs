@@ -16,7 +16,7 @@ use rampart_types::{ClientId, OrderId};
 /// the report's amount first, then the newest, as far as the provider has told of giving back what
 /// no refund of ours explains: a person has given it back there. The payment's order is locked, or
 /// its book where it has none.
-pub(in crate::money::payments) async fn withdraw_told(
+pub(crate) async fn withdraw_told(
     conn: &mut Connection,
     core: &Core,
     report: &Report,
