@@ -100,10 +100,7 @@ mod tests {
     fn a_link_carries_the_page() {
         let page = "/portal/orders?status=pending&limit=5";
         let link = link("/portal/sign-in", Some(page));
-        assert_eq!(
-            link,
-            "/portal/sign-in?page=%2Fportal%2Forders%3Fstatus%3Dpending%26limit%3D5"
-        );
+        assert_eq!(link, "/portal/sign-in?page=%2Fportal%2Forders%3Fstatus%3Dpending%26limit%3D5");
         assert_eq!(super::link("/portal/sign-in", None), "/portal/sign-in");
     }
 }

@@ -162,9 +162,10 @@ impl AddressPool {
             return Ok(None);
         }
         let (client, order) = (sale.client.uuid(), sale.order.number());
-        let free = take_oldest!("for update skip locked", self.connector, self.asset, client, order)
-            .fetch_optional(&mut *conn)
-            .await?;
+        let free =
+            take_oldest!("for update skip locked", self.connector, self.asset, client, order)
+                .fetch_optional(&mut *conn)
+                .await?;
         if free.is_some() {
             return Ok(free);
         }

@@ -96,8 +96,8 @@ pub(super) const PLAN: Subject = Subject {
         "deposit",
         "Report a deposit",
         Verb::Post.call("/admin/v1/dca-codes/{code}/deposits"),
-        "It becomes an order at once, which buys coins for the user. A reference counts once. Above \
-         the limit of one operator a second one must agree.",
+        "It becomes an order at once, which buys coins for the user. A reference counts once. \
+         Above the limit of one operator a second one must agree.",
     )
     .with(&[
         Input::new("amount", "Amount").kind(Kind::Decimal).required(),

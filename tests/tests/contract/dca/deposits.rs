@@ -237,9 +237,8 @@ async fn operators_read_plans_and_their_deposits() {
     let plan = read(first).await.assert_status(200).json();
     let owner = json!(ann.user.to_string());
     assert_eq!((&plan["partner"], &plan["userId"]), (&json!("acme"), &owner));
-    let deposits = plan["deposits"].as_array().unwrap().iter().map(|deposit| {
-        ["reference", "amount", "orderId"].map(|member| deposit[member].clone())
-    });
+    let shown = |row: &Value| ["reference", "amount", "orderId"].map(|member| row[member].clone());
+    let deposits = plan["deposits"].as_array().unwrap().iter().map(shown);
     let expected = [
         [json!("bank-2"), json!(50.5), orders[1].clone()],
         [json!("bank-1"), json!(100), orders[0].clone()],
