@@ -19,7 +19,7 @@ use rampart_types::UserId;
 /// The path's `{code}`.
 const CODE: Member = required("code", Kind::Text, "The plan's code.");
 
-/// A savings plan as it is listed, without its name, which is the user's own words.
+/// A savings plan as it is listed, without its name and its wallet, which are the user's own.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ListedDcaPlan")]
 #[serde(rename_all = "camelCase")]
@@ -32,9 +32,9 @@ pub struct ListedPlan {
     user_id: UserId,
     /// Code of the currency that is bought.
     crypto_currency: String,
-    /// Address that the coins are sent to.
+    #[serde(skip)]
     wallet_address: String,
-    /// Tag or memo that goes with the address; null without one.
+    #[serde(skip)]
     destination_tag: Option<String>,
     /// IBAN of the account that deposits go to.
     bank_iban: String,

@@ -40,7 +40,6 @@ pub(super) const LIST: List = List {
 pub(super) const OF_USER: &[(&str, Cell)] = &[
     ("Plan", Cell::Link("/console/savings-plans/", "/code")),
     ("Buys", Cell::Text("/cryptoCurrency")),
-    ("Wallet", Cell::Address("/walletAddress")),
     ("Frequency", Cell::Text("/frequency")),
     ("Made", Cell::Time("/createdAt")),
 ];

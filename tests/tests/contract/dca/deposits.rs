@@ -237,6 +237,12 @@ async fn operators_read_plans_and_their_deposits() {
     let plan = read(first).await.assert_status(200).json();
     let owner = json!(ann.user.to_string());
     assert_eq!((&plan["partner"], &plan["userId"]), (&json!("acme"), &owner));
+    // A wallet is a person's: it is in no list, and reads of it stand in the audit.
+    assert_eq!(plan["walletAddress"], BTC);
+    let listed = context.admin(Method::GET, "/admin/v1/dca-codes", Value::Null).await.json();
+    assert_eq!(listed[0].get("walletAddress"), None, "{listed}");
+    let audited = "select count(*) from audit where action = 'dca.read'";
+    assert_eq!(count(&context, audited).await, 1);
     let shown = |row: &Value| ["reference", "amount", "orderId"].map(|member| row[member].clone());
     let deposits = plan["deposits"].as_array().unwrap().iter().map(shown);
     let expected = [

@@ -39,7 +39,6 @@ impl Endpoint for ListPlans {
         ],
         answer: r#"[{"code": "7K2M9QXT4B8D", "partner": "acme",
             "userId": "0199a000-0000-7000-8000-000000000005", "cryptoCurrency": "BTC",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
             "bankIban": "NL77SAND0000000001", "intendedAmount": 5000, "frequency": "monthly",
             "hidden": false, "createdAt": "2026-03-01T14:00:00Z"}]"#,
         ..Doc::NONE

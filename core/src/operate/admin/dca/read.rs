@@ -27,15 +27,17 @@ impl Endpoint for ReadPlan {
     const PATH: &'static str = "/admin/v1/dca-codes/{code}";
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = Role::ALL;
+    // The wallet's address is a person's.
+    const READ_AUDIT: Option<&'static str> = Some("dca.read");
     const DOC: Doc = Doc {
         summary: "Read a savings plan with its deposits",
         details: "The newest 1000 deposits.",
         path: &[CODE],
         answer: r#"{"code": "7K2M9QXT4B8D", "partner": "acme",
             "userId": "0199a000-0000-7000-8000-000000000005", "cryptoCurrency": "BTC",
-            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
             "bankIban": "NL77SAND0000000001", "intendedAmount": 5000, "frequency": "monthly",
             "hidden": false, "createdAt": "2026-03-01T14:00:00Z",
+            "walletAddress": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "destinationTag": null,
             "deposits": [{"reference": "2026-03-01-17", "amount": 50, "currencyCode": "EUR",
                 "orderId": 1742980455013377, "createdAt": "2026-03-02T08:00:00Z"}]}"#,
         ..Doc::NONE
@@ -56,7 +58,9 @@ impl Endpoint for ReadPlan {
         let criteria = Criteria { code: Some(code), limit: 2, ..Criteria::default() };
         let plan = only(criteria.find(core).await?)?;
         let deposits = deposits(core, &plan).await?;
-        Ok(Json(WithDeposits { plan, deposits }))
+        let (wallet_address, destination_tag) =
+            (plan.wallet_address.clone(), plan.destination_tag.clone());
+        Ok(Json(WithDeposits { plan, wallet_address, destination_tag, deposits }))
     }
 }
 
@@ -84,9 +88,14 @@ async fn deposits(core: &Core, plan: &ListedPlan) -> Result<Vec<PlanDeposit>> {
 /// A savings plan with its deposits.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "DcaPlanWithDeposits")]
+#[serde(rename_all = "camelCase")]
 pub struct WithDeposits {
     #[serde(flatten)]
     plan: ListedPlan,
+    /// Address that the coins are sent to.
+    wallet_address: String,
+    /// Tag or memo that goes with the address; null without one.
+    destination_tag: Option<String>,
     /// Deposits on record, newest first; at most 1000.
     deposits: Vec<PlanDeposit>,
 }
