@@ -135,10 +135,8 @@ async fn a_payout_that_waits_for_confirmations_holds_up_no_other() {
     })
     .await;
     // It has one confirmation, and gets no other one.
-    until("the second is sent", SOON, async || {
-        (count("pending").await > before + 1).then_some(())
-    })
-    .await;
+    until("the second is sent", SOON, async || (count("pending").await > before + 1).then_some(()))
+        .await;
     shop.anvil.call("evm_setIntervalMining", json!([1])).await;
     for order in orders {
         shop.complete(&connector, order).await;

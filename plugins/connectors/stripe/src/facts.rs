@@ -231,6 +231,7 @@ mod tests {
         );
         assert_eq!(lost["originalReference"], "pi_1");
     }
+
     #[test]
     fn a_dispute_that_was_prevented_or_an_inquiry_that_took_money_ends_by_its_money() {
         let withdrawn = json!({"amount": -25_050, "created": 1_772_000_005});
