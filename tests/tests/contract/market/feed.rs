@@ -203,6 +203,9 @@ async fn a_pair_closes_when_too_few_sources_are_still_fresh() {
 #[tokio::test]
 async fn a_pair_with_fewer_sources_than_are_needed_is_closed() {
     let market = Market::with(1, |prices| prices.sources_min = 2).await;
+    // The price of before may be too old already.
+    let fresh = json!({"price": 90_000});
+    market.context.admin(Method::PUT, PRICE, fresh).await.assert_status(200);
     let detail = "degraded: prices.sources.BTC-EUR has fewer sources (1) than prices.sources_min \
                   (2)";
     assert_eq!(market.degraded().await, detail);
