@@ -30,7 +30,7 @@ async fn paid_twice(
     (order, reference)
 }
 
-/// What is to be given back of the order's second payment, or was.
+/// The amount that is to be given back of the order's second payment, or was.
 async fn requested(context: &TestContext, order: &OrderFixture) -> Value {
     arrivals(context, order).await[0]["refundRequested"].clone()
 }
