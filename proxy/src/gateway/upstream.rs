@@ -67,7 +67,7 @@ pub(super) struct UpstreamExchange {
     /// Its part of the trace, until the exchange is over.
     span: Option<Span>,
     began_ns: u64,
-    /// What has come of the answer's body: the backend need not wait for the client.
+    /// The part of the answer's body that has come: the backend need not wait for the client.
     body: BytesMut,
 }
 

@@ -1,4 +1,4 @@
-//! What is named anew of an account that the user has already.
+//! Corrections of an account that the user has already: the newest holder and token.
 
 use ring::digest;
 

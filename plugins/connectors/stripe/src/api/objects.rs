@@ -102,7 +102,7 @@ pub(crate) struct Event {
     pub(crate) data: EventData,
 }
 
-/// What is kept of an event's content: the object is read anew.
+/// The part of an event's content that is kept: the object is read anew.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct EventData {
     pub(crate) object: EventObject,
