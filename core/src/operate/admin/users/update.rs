@@ -229,7 +229,8 @@ async fn write_document(
     document: &Document,
 ) -> Result<()> {
     let written = sqlx::query!(
-        "insert into user_document (client_id, user_id, type, side, document_id, status, created_at) \
+        "insert into user_document \
+             (client_id, user_id, type, side, document_id, status, created_at) \
          select $1, $2, $3, $4, $5, $6, $7 \
          where (select count(*) filter (where type <> $3 or side <> $4) from user_document \
              where client_id = $1 and user_id = $2) < $8 \
