@@ -120,7 +120,10 @@ mod tests {
         );
         let lines = lines.unwrap();
         let told = lines.iter().map(|line| (&*line.end_to_end_id, &*line.return_reason));
-        assert_eq!(told.collect::<Vec<_>>(), [("T1", "AC04"), ("", "Account closed"), ("rent", "")]);
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [("T1", "AC04"), ("", "Account closed"), ("rent", "")]
+        );
     }
 
     #[test]

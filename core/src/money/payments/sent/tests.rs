@@ -144,19 +144,12 @@ fn returns_with_references_of_their_own_are_of_the_payout_that_they_name() {
     for (reports, left) in [
         // As much as each of them says, however much has left.
         (
-            &[
-                (Begin, "a", 100, true),
-                (NamedReturn, "a", 60, true),
-                (NamedReturn, "a", 60, true),
-            ][..],
+            &[(Begin, "a", 100, true), (NamedReturn, "a", 60, true), (NamedReturn, "a", 60, true)]
+                [..],
             0,
         ),
         (
-            &[
-                (Begin, "a", 100, true),
-                (NamedReturn, "a", 95, true),
-                (NamedReturn, "a", 100, true),
-            ],
+            &[(Begin, "a", 100, true), (NamedReturn, "a", 95, true), (NamedReturn, "a", 100, true)],
             0,
         ),
         (
