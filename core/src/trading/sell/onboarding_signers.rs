@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use moka::sync::Cache;
-use url::Url;
+use url::{Position, Url};
 
 use crate::Core;
 use crate::http::fields::Fields;
@@ -140,10 +140,8 @@ impl OnboardingSigners {
 
 /// The keys under which a signer is remembered: of the URL itself, and of all that return there.
 fn keys(signed: &str, return_url: &ReturnUrl) -> [[u8; 32]; 2] {
-    let origin = Url::parse(return_url.as_str()).map_or_else(
-        |_| String::new(),
-        |url| format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
-    );
+    let url = Url::parse(return_url.as_str());
+    let origin = url.as_ref().map_or("", |url| &url[..Position::BeforePath]);
     [sha256(&format!("url/{signed}")), sha256(&format!("origin/{origin}"))]
 }
 
@@ -193,6 +191,7 @@ mod tests {
         assert_eq!(keys("b", "https://shop.example/other")[1], origin);
         assert_ne!(keys("b", "https://shop.example/other")[0], one);
         assert_ne!(keys("a", "https://other.example/back")[1], origin);
+        assert_ne!(keys("a", "https://shop.example:8443/back")[1], origin);
         assert_ne!(keys("a", "app:back")[1], origin);
     }
 }
