@@ -10,6 +10,8 @@ use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
 
+/// Longest path with its query, in bytes (section 1 of the contract).
+pub const TARGET_BYTES_MAX: usize = 8 * 1024;
 /// Largest body of an ordinary endpoint, in bytes (section 1 of the contract).
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Largest form of a page, in bytes: the photos of both sides of a document.

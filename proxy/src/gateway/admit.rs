@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
 use rampart_core::endpoint::admission::{Admission, NotAdmitted};
 use rampart_core::http::reply::Reply;
-use rampart_core::http::request::Head;
+use rampart_core::http::request::{Head, TARGET_BYTES_MAX};
 use rampart_core::platform::error::Code;
 use rampart_core::platform::network::network;
 use rampart_core::platform::rate_limit::Decision;
@@ -14,7 +14,7 @@ use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, TARGET_BYTES_MAX};
+use crate::server::{ConnectionInfo, HeadError};
 
 /// A body that every route takes; only above it the route's own bound is looked up.
 const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;

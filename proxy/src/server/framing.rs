@@ -6,12 +6,11 @@ mod chunks;
 
 use http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use memchr::{memchr, memchr_iter};
+use rampart_core::http::request::TARGET_BYTES_MAX;
 
 use self::HeadError::Malformed;
 use self::chunks::Chunks;
 
-/// Longest request target, in bytes (section 1 of the contract).
-pub(crate) const TARGET_BYTES_MAX: usize = 8 * 1024;
 /// Largest header block, in bytes, line ends included (section 1 of the contract).
 pub(crate) const HEADERS_BYTES_MAX: usize = 16 * 1024;
 /// Most header fields of a request; Pingora's parser takes 256.

@@ -15,7 +15,7 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::Fields;
-use crate::http::request::Input;
+use crate::http::request::{Input, TARGET_BYTES_MAX};
 use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::policies::kinds::signature::verify_signature;
 use crate::tenancy::tenants::Scope;
@@ -33,10 +33,6 @@ const PARAMETERS: [&str; 5] =
 
 /// Longest share token, in characters.
 const SHARE_TOKEN_CHARS_MAX: usize = 2_048;
-
-/// Longest path with its query, in bytes, that edges serve (section 1 of the contract). Only a share token
-/// makes a longer one.
-const TARGET_BYTES_MAX: usize = 8 * 1024;
 
 /// Creates a URL, version 2.
 pub struct CreateV2;
@@ -105,6 +101,7 @@ impl Endpoint for CreateV2 {
         let query = request.query(core, &client)?;
         let signature = sign(core, &client, &query)?;
         let target = format!("{PAGE}?{query}&signature={signature}");
+        // Only a share token makes a longer one.
         if target.len() > TARGET_BYTES_MAX {
             let detail = "with it the URL is longer than 8 KiB";
             return Err(Error::of_member_with(Code::ShareTokenBlank, "kycShareToken", detail));
