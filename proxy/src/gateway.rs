@@ -136,8 +136,7 @@ impl Gateway {
         bodies: BodyMemory,
         lifecycle: Arc<Lifecycle>,
     ) -> Self {
-        let (preferred_address, certificates, scrape) = Default::default();
-        let hsts = None;
+        let (preferred_address, hsts, certificates, scrape) = Default::default();
         Self { core, listener, bodies, lifecycle, preferred_address, hsts, certificates, scrape }
     }
 
