@@ -40,7 +40,7 @@ use rampart_core::platform::rate_limit::KeyedGcra;
 use rampart_core::platform::shared_rates::SharedGcra;
 
 pub(crate) use self::access_log::AccessLog;
-use self::body::BodyMemory;
+use self::body::{BodyMemory, Sender};
 use self::concurrency::InFlight;
 use self::context::Context;
 pub(crate) use self::context::request_id;
@@ -158,6 +158,15 @@ impl Gateway {
         }
     }
 
+    /// Memory for answers of the upstream that are held back: that of uploads, so that ordinary bodies
+    /// lose none to them.
+    fn answer_memory(&self) -> &BodyMemory {
+        match &self.listener {
+            ListenerKind::Public(public) => &public.uploads,
+            ListenerKind::Private(_) => &self.bodies,
+        }
+    }
+
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
         matches!(self.listener, ListenerKind::Public(_))
@@ -245,7 +254,7 @@ impl ProxyHttp for Gateway {
     }
 
     /// Holds the body back until it has come whole: however slowly the client takes it, the backend's
-    /// part is over then.
+    /// part is over then. Where there is no memory for it, it goes on as it comes.
     fn response_body_filter(
         &self,
         _: &mut Session,
@@ -254,11 +263,17 @@ impl ProxyHttp for Gateway {
         context: &mut Context,
     ) -> Result<Option<Duration>> {
         let now = self.core.clock.monotonic_ns();
+        let sender = Sender::of(context.client_address, &context.labels.partner);
+        let memory = self.answer_memory().of(&sender);
         let part = body.take().unwrap_or_default();
-        upstream(context)?.hold(&part, now)?;
+        let is_held = upstream(context)?.hold(&part, memory, now)?;
         if end {
             context.set_answered(now);
-            *body = Some(upstream(context)?.whole_body());
+        }
+        if end || !is_held {
+            // The core has done its part, however slowly the client takes this one.
+            context.permit = None;
+            *body = Some(upstream(context)?.kept_body());
         }
         Ok(None)
     }
@@ -271,7 +286,7 @@ impl ProxyHttp for Gateway {
         context: &mut Context,
     ) -> Result<Option<Bytes>> {
         context.set_answered(self.core.clock.monotonic_ns());
-        upstream(context).map(|upstream| Some(upstream.whole_body()))
+        upstream(context).map(|upstream| Some(upstream.kept_body()))
     }
 
     async fn fail_to_proxy(

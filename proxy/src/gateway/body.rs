@@ -96,14 +96,14 @@ pub(super) struct Budget<'a> {
 }
 
 /// Memory that a body takes, given back when it is dropped.
-type Share = BudgetShare<Sender>;
+pub(super) type Share = BudgetShare<Sender>;
 
 impl Budget<'_> {
     /// Makes `share` cover `bytes`.
     ///
     /// # Errors
     /// When there is not that much left, in all or to the sender.
-    fn cover(self, share: &mut Option<Share>, bytes: usize) -> Result<(), BodyError> {
+    pub(super) fn cover(self, share: &mut Option<Share>, bytes: usize) -> Result<(), BodyError> {
         let BodyMemory(memory) = self.memory;
         let extended = memory.extend(self.sender, share, bytes.div_ceil(BUDGET_UNIT));
         extended.map_err(|limit| match limit {

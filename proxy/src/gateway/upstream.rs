@@ -16,7 +16,7 @@ use rampart_core::platform::telemetry::Span;
 use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
 
-use super::body::content_length;
+use super::body::{Budget, Share, content_length};
 
 /// Most addresses of the backend that a request tries.
 pub(crate) const ADDRESSES_MAX: usize = 4;
@@ -69,6 +69,10 @@ pub(super) struct UpstreamExchange {
     began_ns: u64,
     /// The part of the answer's body that has come: the backend need not wait for the client.
     body: BytesMut,
+    /// Bytes of the answer's body that have come, with those that have gone on to the client.
+    received: usize,
+    /// Memory for what is kept, until the client has taken the answer.
+    share: Option<Share>,
 }
 
 impl UpstreamExchange {
@@ -79,8 +83,9 @@ impl UpstreamExchange {
         span: Option<Span>,
         began_ns: u64,
     ) -> Self {
-        let (addresses, body) = (Vec::new(), BytesMut::new());
-        Self { request, upstream, addresses, tried: 0, span, began_ns, body }
+        let (addresses, body, share) = (Vec::new(), BytesMut::new(), None);
+        let (tried, received) = (0, 0);
+        Self { request, upstream, addresses, tried, span, began_ns, body, received, share }
     }
 
     /// Headers that a refusal carries too.
@@ -205,20 +210,23 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Keeps a part of the answer's body, and looks at the clock.
+    /// Keeps a part of the answer's body, and looks at the clock; `false` when `memory` has no room for
+    /// it, so that what is kept is to go on to the client now.
     ///
     /// # Errors
     /// When it is too large or takes too long.
-    pub(super) fn hold(&mut self, part: &[u8], now_ns: u64) -> Result<()> {
-        if self.body.len() + part.len() > ANSWER_BYTES_MAX {
+    pub(super) fn hold(&mut self, part: &[u8], memory: Budget<'_>, now_ns: u64) -> Result<bool> {
+        self.received += part.len();
+        if self.received > ANSWER_BYTES_MAX {
             return Err(too_large());
         }
+        self.check_time(now_ns)?;
         self.body.extend_from_slice(part);
-        self.check_time(now_ns)
+        Ok(memory.cover(&mut self.share, self.received).is_ok())
     }
 
-    /// The body, which has come whole.
-    pub(super) fn whole_body(&mut self) -> Bytes {
+    /// The part of the body that is kept: all of it, unless there was no room.
+    pub(super) fn kept_body(&mut self) -> Bytes {
         self.body.split().freeze()
     }
 
@@ -240,6 +248,7 @@ fn too_large() -> Box<Error> {
 mod tests {
     use pingora_core::upstreams::peer::Peer as _;
 
+    use super::super::body::{BodyMemory, Sender};
     use super::*;
 
     const KNOWN: [u8; 3] = [1, 2, 3];
@@ -273,6 +282,24 @@ mod tests {
         assert!(exchange().next_address(&preferred, 5));
         assert_eq!(order(4 + PREFERRED_NS), [2, 1, 3].map(address));
         assert_eq!(order(5 + PREFERRED_NS), KNOWN.map(address));
+    }
+
+    #[test]
+    fn an_answer_for_which_there_is_no_memory_goes_on_as_it_comes() {
+        let memory = BodyMemory::new(64 * 1024, 64 * 1024);
+        let sender = Sender::of([192, 0, 2, 1].into(), &Arc::default());
+        let (memory, part) = (memory.of(&sender), vec![b' '; 32 * 1024]);
+        let [mut one, mut other] = [exchange(), exchange()];
+        assert!(one.hold(&part, memory, 0).unwrap());
+        assert!(other.hold(&part, memory, 0).unwrap());
+        assert!(!other.hold(&part, memory, 0).unwrap());
+        assert_eq!(other.kept_body().len(), 2 * part.len());
+        assert!(!other.hold(&part, memory, 0).unwrap());
+        assert_eq!(other.kept_body().len(), part.len(), "what has gone on goes once");
+        assert_eq!(one.kept_body().len(), part.len());
+        assert!(!exchange().hold(&part, memory, 0).unwrap(), "the clients have not taken theirs");
+        drop(one);
+        assert!(exchange().hold(&part, memory, 0).unwrap());
     }
 
     #[tokio::test]

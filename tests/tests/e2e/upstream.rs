@@ -13,7 +13,7 @@ use rampart_tests::user::registration;
 use rampart_tests::wire::Wire;
 use tokio::time::timeout;
 
-use self::backend::{Backend, Behaviour, Spoken};
+use self::backend::{Backend, Behaviour, LARGE, Spoken};
 use crate::slow_readers::narrow;
 
 const PATH: &str = "/api/v2/user/limit";
@@ -122,6 +122,23 @@ async fn unread_answers_hold_no_permit_of_the_core_and_each_one_at_the_backend()
             unread.last().filter(|answer| answer.status() != 200).map(|_| ())
         })
         .await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_for_which_there_is_no_memory_comes_whole() {
+    for spoken in [Spoken::Http1, Spoken::Http2] {
+        let ground = Ground::with(spoken, |setup| {
+            // Half of it is for such answers.
+            setup.set("edge.body_memory_bytes", "1048576");
+        })
+        .await;
+        ground.backend.behave(Behaviour::Large);
+        for protocol in [Protocol::Http1, Protocol::Http2] {
+            let answer = ground.ask(protocol, "").await;
+            let length = answer.assert_status(200).text().len();
+            assert_eq!(length, LARGE.len(), "{spoken:?} {protocol:?}");
+        }
     }
 }
 

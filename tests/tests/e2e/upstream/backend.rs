@@ -21,7 +21,7 @@ use super::ANSWER;
 const REFUSAL: &str =
     r#"{"errors":{"ER038":{"code":"ER038","message":"no limits","solution":"none"}}}"#;
 /// Body of [`Behaviour::Large`]: more than an edge passes on before a client has read of it.
-static LARGE: LazyLock<String> = LazyLock::new(|| " ".repeat(768 * 1024));
+pub(super) static LARGE: LazyLock<String> = LazyLock::new(|| " ".repeat(768 * 1024));
 /// A head that announces another one.
 const INTERIM: &[u8] = b"HTTP/1.1 103 Early Hints\r\n\r\n";
 /// Sent over and over by [`Behaviour::Endless`].
