@@ -100,19 +100,28 @@ pub(crate) fn check(
     text: &str,
     signature: &str,
 ) -> Result<()> {
-    let live: Vec<_> = secrets.iter().filter(|secret| secret.is_live(now)).collect();
-    if live.is_empty() {
+    if !secrets.iter().any(|secret| secret.is_live(now)) {
         return Err(Code::SigningSecretMissing.into());
     }
     let tag = decode(signature).ok_or_else(|| {
         let detail = "it is neither lower-case hex nor base64 of 32 bytes";
         Error::of_member_with(Code::SignatureInvalid, MEMBER, detail)
     })?;
-    let fits = |secret: &TimedSecret| hmac::verify(&key(secret), text.as_bytes(), &tag).is_ok();
-    match live.into_iter().any(fits) {
+    match has_signed(secrets, now, text, &tag) {
         true => Ok(()),
         false => Err(Error::of_member(Code::SignatureInvalid, MEMBER)),
     }
+}
+
+/// True if a live secret of the tenant gives the text this tag, compared in constant time.
+pub(crate) fn has_signed(
+    secrets: &[TimedSecret],
+    now: DateTime<Utc>,
+    text: &str,
+    tag: &[u8],
+) -> bool {
+    let mut live = secrets.iter().filter(|secret| secret.is_live(now));
+    live.any(|secret| hmac::verify(&key(secret), text.as_bytes(), tag).is_ok())
 }
 
 /// Signs a text with the tenant's current secret; `None` when no secret is live.
@@ -125,8 +134,8 @@ fn key(secret: &TimedSecret) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, secret.secret.expose().as_bytes())
 }
 
-/// The 32 bytes of a signature.
-fn decode(text: &str) -> Option<Vec<u8>> {
+/// The 32 bytes of a signature in lower-case hex or base64.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let bytes = if text.len() == 2 * digest::SHA256_OUTPUT_LEN && text.bytes().all(lower) {
         hex::decode(text).ok()

@@ -41,7 +41,7 @@ const PARTNERS_AT_ONCE: usize = 1_000;
 pub(super) struct ClaimedQuery<'a> {
     /// The text that the signature covers.
     pub(super) signed: &'a str,
-    signature: &'a str,
+    tag: Vec<u8>,
     pub(super) return_url: ReturnUrl,
 }
 
@@ -49,16 +49,14 @@ impl<'a> ClaimedQuery<'a> {
     /// Reads a query; `None` for one that no partner can have signed.
     pub(super) fn read(query: &'a str) -> Option<Self> {
         let (signed, signature) = query.rsplit_once("&signature=")?;
-        if !signature::is_well_formed(signature) {
-            return None;
-        }
+        let tag = signature::decode(signature)?;
         let fields = Fields::of_query(Some(signed));
         let return_url = fields.value("returnUrl")?.as_str()?.parse().ok()?;
-        Some(Self { signed, signature, return_url })
+        Some(Self { signed, tag, return_url })
     }
 
     fn is_signed_by(&self, tenant: &Tenant, now: DateTime<Utc>) -> bool {
-        signature::check(&tenant.signing_secrets, now, self.signed, self.signature).is_ok()
+        signature::has_signed(&tenant.signing_secrets, now, self.signed, &self.tag)
     }
 }
 
