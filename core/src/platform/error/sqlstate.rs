@@ -1,5 +1,7 @@
 //! Classification of database errors by SQLSTATE.
 
+use sqlx::postgres::PgDatabaseError;
+
 /// A write to a server that only reads.
 const READ_ONLY: &str = "25006";
 /// A database that takes no connections, while it is maintained or restored.
@@ -56,10 +58,14 @@ pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| code == "22021" || code == "22P05")
 }
 
-/// True if a time is one that Postgres does not have (22008 datetime field overflow), such as one of
-/// before 4713 BC.
+/// True if a parameter is a time that Postgres does not have (22008 datetime field overflow), such as
+/// one of before 4713 BC. The routine that receives parameters of a type (`timestamptz_recv`) says so;
+/// where a statement's own arithmetic overflows, another one does.
 pub(crate) fn is_unstorable_time(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "22008")
+    let error = error.as_database_error().and_then(|e| e.try_downcast_ref::<PgDatabaseError>());
+    error.is_some_and(|error| {
+        error.code() == "22008" && error.routine().is_some_and(|routine| routine.ends_with("_recv"))
+    })
 }
 
 /// True if the server only reads: it was the leader when the connection was made, and is no more.
