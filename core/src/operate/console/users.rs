@@ -171,7 +171,12 @@ pub(super) const ACCOUNT: Subject = Subject {
             Verb::Patch.call("/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
             "The account counts as the user's. Orders that wait for it go on at once.",
         )
-        .with(&[Input::new("version", "Version").kind(Kind::Hidden), Input::REASON])
+        .with(&[
+            Input::new("version", "The version in the link to this form")
+                .kind(Kind::Hidden)
+                .required(),
+            Input::REASON,
+        ])
         .fixed(&[("verified", "true")]),
         Action::new(
             "disable",
