@@ -26,6 +26,14 @@ const CHECKS: Kind = Kind::Choice(&[
     ("failed", "failed"),
     ("blocked", "blocked"),
 ]);
+/// Decisions on a side of a document, sent or not.
+const SIDE_CHECKS: Kind = Kind::Choice(&[
+    ("missing", "missing: ask for it"),
+    ("pending", "pending"),
+    ("verified", "verified"),
+    ("failed", "failed"),
+    ("blocked", "blocked"),
+]);
 const UPDATE: Call = Verb::Patch.call("/admin/v1/users/{uuid}");
 
 const CRITERIA: &[Input] = &[
@@ -130,7 +138,7 @@ pub(super) const USER: Subject = Subject {
             .with(&[
                 Input::new("documents.0.type", "Document").required(),
                 Input::new("documents.0.side", "Side").required(),
-                Input::new("documents.0.status", "Decision").required().kind(CHECKS),
+                Input::new("documents.0.status", "Decision").required().kind(SIDE_CHECKS),
                 Input::REASON,
             ]),
         savings_plans::OPEN,
@@ -311,7 +319,7 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
             ("Side", Cell::Text("/side")),
             ("Status", Cell::Badge("/status")),
             ("Media type", Cell::Text("/mediaType")),
-            ("Sent", Cell::Time("/createdAt")),
+            ("Since", Cell::Time("/createdAt")),
         ]))
         p.row {
             @for side in sides.iter().filter(|side| may_decide && side["id"].is_string()) {

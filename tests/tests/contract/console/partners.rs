@@ -132,6 +132,24 @@ async fn an_account_is_verified_as_the_page_of_its_user_has_shown_it() {
 }
 
 #[tokio::test]
+async fn a_side_of_a_document_that_was_not_sent_is_asked_for() {
+    let context = TestContext::start().await;
+    let eve = context.partner("acme").await.user("eve").await;
+    let page = format!("/console/users/{}", eve.log_in().await["uuid"].as_str().unwrap());
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    let form = format!("{page}/document");
+    ada.get(&form).await.assert(200, "<option value=\"missing\">missing: ask for it</option>");
+    let typed = [
+        ("documents.0.type", "id-card"),
+        ("documents.0.side", "back"),
+        ("documents.0.status", "missing"),
+        ("reason", "the other side is needed"),
+    ];
+    ada.submit(&form, &typed).await.assert(303, "");
+    ada.get(&page).await.assert(200, "Decide: id-card, back").assert(200, ">Since</th>");
+}
+
+#[tokio::test]
 async fn what_is_taken_away_says_in_numbers_what_it_touches() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
