@@ -1,13 +1,14 @@
 //! The peers that Rampart is compared with, each with its configuration in `peers/`, on the first core.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rampart_tests::deadline::{SOON, until};
+use rampart_tests::port::free;
 use rampart_tests::process::Process;
 use ring::hmac;
 
@@ -54,10 +55,6 @@ fn pinned(program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", "0"]).arg(program);
     command
-}
-
-fn free() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
 /// nginx, and where it takes callbacks over plain HTTP.
