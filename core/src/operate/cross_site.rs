@@ -8,8 +8,7 @@ use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 
-/// The page that leads on to the address of a request; `None` unless a link of another site made a
-/// browser open a whole page with it. A form, a frame, a picture and a script's call are no such link.
+/// A page that leads on to the same address; `None` unless another site opens it whole, by GET.
 pub(super) fn lead_on(room: &str, head: &Head) -> Option<Reply> {
     let is = |name: &str, values: &[&str]| {
         head.header(name).is_some_and(|value| values.contains(&value))

@@ -146,7 +146,9 @@ async fn a_side_of_a_document_that_was_not_sent_is_asked_for() {
         ("reason", "the other side is needed"),
     ];
     ada.submit(&form, &typed).await.assert(303, "");
-    ada.get(&page).await.assert(200, "Decide: id-card, back").assert(200, ">Since</th>");
+    let shown = ada.get(&page).await.assert(200, "Decide: id-card, back");
+    let shown = shown.assert(200, ">Since</th>");
+    assert!(!shown.text.contains("/documents/"), "it has no picture: {}", shown.text);
 }
 
 #[tokio::test]
