@@ -12,6 +12,7 @@ mod key_rotation;
 mod listener;
 mod money_metrics;
 pub mod ocsp;
+mod policy_differences;
 pub mod portal;
 mod queues;
 pub mod readiness;

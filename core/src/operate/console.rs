@@ -12,7 +12,6 @@ mod call;
 mod credentials;
 mod decisions;
 mod deliveries;
-mod differences;
 mod figures;
 mod form;
 mod layout;

@@ -4,7 +4,6 @@ use http::Method;
 use maud::html;
 
 use super::action::{Action, Subject, Verb, outcome};
-use super::differences::differences;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
@@ -13,6 +12,7 @@ use super::signing::{MANIFEST, MANIFEST_SIGNATURE, MANIFEST_SIGNER, SIGNATURE, S
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::components::{Tone, note, stat};
+use crate::operate::policy_differences::differences;
 
 const SECTION: &str = "/console/partners";
 const DRY_RUN: &str = "/admin/v1/partners/{slug}/policies/{kind}/dry-run";
@@ -256,7 +256,7 @@ pub(super) async fn show(
                 (stat("Other answer", &text(trial, "/different"), None))
                 (stat("Failed", &text(trial, "/failed"), None))
             }
-            (differences(trial))
+            (differences(trial["differences"].as_array().map(Vec::as_slice).unwrap_or_default()))
         }
         (of("Versions", &versions, VERSIONS))
         @if !versions.is_empty() { (VERSION_LIST.export(&ids, query)) }

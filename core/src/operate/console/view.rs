@@ -116,7 +116,7 @@ pub(super) fn text(of: &Value, pointer: &str) -> String {
 }
 
 /// A value as a person writes it.
-pub(super) fn plain(value: &Value) -> String {
+fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

@@ -2,7 +2,6 @@
 //! the form of an upload. `version`: one version; `upload`: uploads; `dry_run`: dry runs. Operators
 //! activate versions, the portal does not.
 
-mod differences;
 pub mod dry_run;
 mod examination;
 pub mod upload;

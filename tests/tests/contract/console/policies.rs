@@ -134,11 +134,11 @@ async fn a_shadow_run_is_seen_beside_the_active_version_field_by_field() {
         "fiatAmount": 100, "countryCode": "DE"});
     acme.post(QUOTE, asked).await.assert_status(200);
     context.core().run_policy_shadows().await.unwrap();
-    let page = ada.get(POLICY).await.assert(200, "Difference 1: another answer");
+    let page = ada.get(POLICY).await.assert(200, "Request 1: different");
     for part in [
         "<code>rule</code></td><td>behaved</td><td>tier-1</td>",
-        "Version 2</th>",
-        "Request of difference 1",
+        "Tried version</th>",
+        "Input of request 1",
         "<dd>DE</dd>",
     ] {
         assert!(page.text.contains(part), "{part}: {}", page.text);

@@ -5,10 +5,10 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::differences::differences_table;
 use super::{PATH, label, path_of, target, version};
 use crate::http::html::components::{Tone, note, stat};
 use crate::http::reply::Reply;
+use crate::operate::policy_differences::comparison;
 use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit};
 use crate::partners::staff::StaffRole;
 use crate::platform::error::Result;
@@ -55,8 +55,6 @@ fn result(compared: &Comparison) -> Markup {
         let counted = compared.requests.iter().filter(|request| request.outcome == outcome);
         counted.count().to_string()
     };
-    let rows: Vec<_> =
-        compared.requests.iter().map(|request| (request.outcome, &request.detail)).collect();
     html! {
         @match compared.active {
             Some(active) => {
@@ -69,11 +67,14 @@ fn result(compared: &Comparison) -> Markup {
             }
         }
         div.stats {
-            (stat("Requests", &rows.len().to_string(), None))
+            (stat("Requests", &compared.requests.len().to_string(), None))
             (stat("Same", &count(ComparedOutcome::Same), None))
             (stat("Different", &count(ComparedOutcome::Different), None))
             (stat("Failed", &count(ComparedOutcome::Failed), None))
         }
-        (differences_table("Recorded requests", &rows))
+        h2 { "Recorded requests" }
+        @for (number, request) in (1_usize..).zip(&compared.requests) {
+            (comparison(number, request.outcome, &request.detail))
+        }
     }
 }

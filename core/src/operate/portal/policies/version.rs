@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use rampart_plugins::contract::PolicyKind;
 use serde_json::Value;
 
-use super::differences::{differences_table, outcome_of};
 use super::{Authors, PATH, examination, label, name_of, path_of, state, target};
 use crate::http::html::components::{Column, Tone, empty_state, note, stat, table, time, toast};
 use crate::http::reply::Reply;
 use crate::operate::admin::policies::history::{LoggedCall, Version, log, versions};
 use crate::operate::admin::policies::trial::Trial;
+use crate::operate::policy_differences::differences;
 use crate::operate::portal::page::{DEVELOPERS, StaffPage, Visit};
 use crate::partners::staff;
 use crate::platform::error::Result;
@@ -113,8 +113,6 @@ fn trial_section(trial: &Trial) -> Markup {
         Some(share) => format!("{share} %"),
         None => "none (shadow)".to_owned(),
     };
-    let rows: Vec<_> =
-        trial.differences.iter().map(|detail| (outcome_of(detail), detail)).collect();
     html! {
         h2 { "Beside the active version since " (time(trial.started_at)) }
         div.stats {
@@ -125,11 +123,7 @@ fn trial_section(trial: &Trial) -> Markup {
             (stat("Failed", &trial.failed.to_string(), None))
             (stat("Skipped", &trial.skipped.to_string(), Some("without room to run them")))
         }
-        @if rows.is_empty() {
-            (empty_state("No difference.", "Answers that differ are shown here, the newest 20."))
-        } @else {
-            (differences_table("Newest differences", &rows))
-        }
+        (differences(&trial.differences))
     }
 }
 
