@@ -28,8 +28,6 @@ pub struct LoginState {
     verifier: String,
     /// End of its life in seconds since 1970.
     expires_at: i64,
-    /// Address of the page that the person asked for, kept for who began it.
-    pub page: Option<String>,
 }
 
 /// A login that has begun.
@@ -140,7 +138,7 @@ impl LoginState {
         let random = || clock.random_bytes::<32>().map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
         let expires_at = clock.unix_seconds().saturating_add(seconds);
         let [state, nonce, verifier] = [random()?, random()?, random()?];
-        Ok(Self { state, nonce, verifier, expires_at, page: None })
+        Ok(Self { state, nonce, verifier, expires_at })
     }
 }
 

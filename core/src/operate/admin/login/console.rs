@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::SET_COOKIE;
 use http::{Method, StatusCode};
 use maud::html;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::session::{NewSession, Session, cookie, set_cookie, signed_out};
 use super::{Attempt, admit, refused};
@@ -70,10 +70,11 @@ fn show(session: &Session) -> Result<Reply> {
 async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let begun =
         provider.begin_login(&core.clock, &redirect_uri(core), PENDING_SECONDS.into()).await;
-    let PendingLogin { url, mut state } = begun.map_err(|refusal| refused(&refusal))?;
-    state.page = asked_page::carried(FOLDER, head);
-    let state = serde_json::to_vec(&state).map_err(|e| Error::internal("keep a login", e))?;
-    let sealed = URL_SAFE_NO_PAD.encode(core.keys.seal(&core.clock, CONTEXT, &state)?);
+    let PendingLogin { url, state } = begun.map_err(|refusal| refused(&refusal))?;
+    let mut state = serde_json::to_value(state).map_err(|e| Error::internal("keep a login", e))?;
+    state["page"] = asked_page::carried(FOLDER, head).into();
+    let sealed = core.keys.seal(&core.clock, CONTEXT, state.to_string().as_bytes())?;
+    let sealed = URL_SAFE_NO_PAD.encode(sealed);
     let mut reply = Reply::see_other(url.as_str());
     // The provider's page leads back here: a stricter cookie would not come along.
     let cookie = set_cookie(core, PENDING, &sealed, FOLDER, "Lax", PENDING_SECONDS)?;
@@ -83,7 +84,7 @@ async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
 
 async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let attempt = Attempt::begin(core, head)?;
-    let Some(pending) = pending(core, head) else {
+    let Some((pending, page)) = pending(core, head) else {
         // No guess, which would count: a page of another origin can ask for this, too.
         let reason = "the login was not begun in this browser, or long ago";
         return Err(refused(&Refusal::Invalid(reason)));
@@ -106,7 +107,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     let session = session.begin(core).await?;
     let page = html! {
         p { "As " strong { (person.name) } "." }
-        p { a.button href=(pending.page.as_deref().unwrap_or(FOLDER)) { "Go on" } }
+        p { a.button href=(page.as_deref().unwrap_or(FOLDER)) { "Go on" } }
     };
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
@@ -139,11 +140,12 @@ async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<(
     Ok(())
 }
 
-/// The login that was begun in this browser.
-fn pending(core: &Core, head: &Head) -> Option<LoginState> {
+/// The login that was begun in this browser, and the page that was asked for.
+fn pending(core: &Core, head: &Head) -> Option<(LoginState, Option<String>)> {
     let sealed = URL_SAFE_NO_PAD.decode(cookie(head, PENDING)?).ok()?;
-    let state = core.keys.open(CONTEXT, &sealed).ok()?;
-    serde_json::from_slice(&state).ok()
+    let state: Value = serde_json::from_slice(&core.keys.open(CONTEXT, &sealed).ok()?).ok()?;
+    let page = state["page"].as_str().map(str::to_owned);
+    Some((serde_json::from_value(state).ok()?, page))
 }
 
 /// Where the provider leads back to.
