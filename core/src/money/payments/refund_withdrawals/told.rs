@@ -63,51 +63,43 @@ pub(crate) async fn withdraw_told(
     Ok(())
 }
 
-/// A refund that a command is to make.
-struct Commanded {
-    refund: Uuid,
-    /// The part of it that was given back at the provider by somebody else than us.
-    told: Decimal,
-}
-
-impl Commanded {
-    /// The refund of a command whose attempt has ended and has sent nothing; `None` of another kind
-    /// of command. Its order stays locked until the transaction ends, or its book where it has none.
-    async fn hold(
-        conn: &mut Connection,
-        client: ClientId,
-        command: Uuid,
-    ) -> Result<Option<Self>, sqlx::Error> {
-        let order = sqlx::query_scalar!(
-            "select order_id from command \
-             where client_id = $1 and command_id = $2 and kind = 'payment.refund'",
-            client.uuid(),
-            command,
-        )
-        .fetch_optional(&mut *conn)
-        .await?;
-        let Some(order) = order else { return Ok(None) };
-        match order.and_then(OrderId::new) {
-            Some(order) => {
-                OrderTerms::find(conn, Some(client), order).await?;
-            }
-            None => hold_book(conn, client).await?,
+/// The refund of a command whose attempt has ended and has sent nothing, with the part that was given
+/// back at the provider by somebody else than us; `None` of another kind of command. Its order stays
+/// locked until the transaction ends, or its book where it has none.
+async fn hold_refund(
+    conn: &mut Connection,
+    client: ClientId,
+    command: Uuid,
+) -> Result<Option<Withdrawn>, sqlx::Error> {
+    let order = sqlx::query_scalar!(
+        "select order_id from command \
+         where client_id = $1 and command_id = $2 and kind = 'payment.refund'",
+        client.uuid(),
+        command,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    let Some(order) = order else { return Ok(None) };
+    match order.and_then(OrderId::new) {
+        Some(order) => {
+            OrderTerms::find(conn, Some(client), order).await?;
         }
-        sqlx::query_as!(
-            Self,
-            r#"
-            select r.refund_id as "refund!", least(r.amount, u.amount) as "told!"
-            from command c
-            join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
-            cross join lateral refunds_told_unasked(r.client_id, r.payment_id, c.command_id) u
-            where c.client_id = $1 and c.command_id = $2
-            "#,
-            client.uuid(),
-            command,
-        )
-        .fetch_optional(conn)
-        .await
+        None => hold_book(conn, client).await?,
     }
+    let refund = sqlx::query!(
+        r#"
+        select r.refund_id as "refund!", least(r.amount, u.amount) as "told!"
+        from command c
+        join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+        cross join lateral refunds_told_unasked(r.client_id, r.payment_id, c.command_id) u
+        where c.client_id = $1 and c.command_id = $2
+        "#,
+        client.uuid(),
+        command,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(refund.map(|row| Withdrawn { told: row.told, ..Withdrawn::of(row.refund) }))
 }
 
 /// True if a part of what a command was to give back was given back at the provider by somebody else
@@ -117,7 +109,7 @@ pub(crate) async fn is_told(
     client: ClientId,
     command: Uuid,
 ) -> Result<bool, sqlx::Error> {
-    let refund = Commanded::hold(conn, client, command).await?;
+    let refund = hold_refund(conn, client, command).await?;
     Ok(refund.is_some_and(|refund| refund.told > Decimal::ZERO))
 }
 
@@ -128,10 +120,8 @@ pub(crate) async fn withdraw_rejected(
     client: ClientId,
     command: Uuid,
 ) -> Result<(), sqlx::Error> {
-    match Commanded::hold(conn, client, command).await? {
-        Some(Commanded { refund, told }) => {
-            withdraw(conn, core, Withdrawn { told, ..Withdrawn::of(refund) }).await
-        }
+    match hold_refund(conn, client, command).await? {
+        Some(refund) => withdraw(conn, core, refund).await,
         None => Ok(()),
     }
 }
