@@ -281,8 +281,7 @@ async fn take(
                             and (e.created_at, e.command_id) < (c.created_at, c.command_id)
                             -- one that nobody gets, as its connector cannot do it, has no turn
                             and not (e.attempt = e.retries and exists (
-                                select from connector k
-                                where k.name = e.connector and not e.kind = any (k.capabilities)))
+                                select from connector_without(e.kind, e.connector)))
                             -- what has arrived goes back although a payout is held
                             and not (c.kind = 'payment.refund'
                                 and e.kind in ('payout.send', 'transfer.send')
