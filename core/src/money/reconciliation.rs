@@ -213,8 +213,8 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
     }
 }
 
-/// True for a transfer that came back under an id of ours. It is its connector's to tell, by that id:
-/// recorded by the bank's name for it, the same money would be booked twice.
+/// True for a transfer that came back under an id of ours. It is its connector's to report, as a return
+/// of that: recorded as a payment that came in, the same money would be booked twice.
 fn is_return_of_ours(line: &Line) -> bool {
     !line.return_reason.is_empty() && !line.end_to_end_id.is_empty()
 }
