@@ -4,23 +4,36 @@
 -- The part that its provider has told of as given back by somebody else than us.
 alter table payment_refund_withdrawal add column told numeric not null default 0 check (told >= 0);
 
--- What was set aside and its provider has told of as given back of a payment, beyond what the payment's refunds explain: those that
--- are done, have begun, or are made by hand. What a withdrawal has noted as told is explained. An attempt that is named has ended and
--- sent nothing.
+-- What its provider has told of as given back of a payment, as far as that was set aside for it then, beyond what the payment's
+-- refunds explain: those that are done, have begun, or are made by hand. What a withdrawal has noted as told is explained. An
+-- attempt that is named has ended and sent nothing.
 create function refunds_told_unasked(of_client uuid, of_payment uuid, of_attempt uuid) returns table (amount numeric)
 language sql stable as $$
   select greatest(told.amount - asked.amount, 0)
   from payment p
   left join payment_match m on m.client_id = p.client_id and m.payment_id = p.payment_id
   cross join lateral (
-    select coalesce(sum(l.amount), 0) as amount
-    from payment t
-    join ledger_entry e on e.client_id = coalesce(m.to_client_id, p.client_id) and e.payment_id = t.payment_id
-    join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
-    join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
-    where t.connector = p.connector and t.kind = 'refunded'
-      and coalesce(t.original_reference, t.provider_reference) = p.provider_reference
-      and a.kind = 'refund_payable' and a.currency = p.currency
+    -- the most by which reports have exceeded what was set aside until then was not set aside for them
+    select coalesce(sum(line.amount) filter (where line.is_told), 0)
+      - greatest(max(line.balance) filter (where line.is_told), 0) as amount
+    from (
+      select one.is_told, one.amount, sum(one.amount) over (order by one.place) as balance
+      from (
+        -- ids tell the order: they are made under the book's lock, and begin with their time. Of a refund that is withdrawn no
+        -- report has taken more than its withdrawal notes
+        select r.refund_id as place, -coalesce(w.told, r.amount) as amount, false as is_told
+        from payment_refund r
+        left join payment_refund_withdrawal w on w.client_id = r.client_id and w.refund_id = r.refund_id
+        where r.client_id = p.client_id and r.payment_id = p.payment_id
+        union all
+        select e.entry_id, t.amount, true
+        from payment t
+        join ledger_entry e on e.client_id = coalesce(m.to_client_id, p.client_id) and e.payment_id = t.payment_id
+        where t.connector = p.connector and t.kind = 'refunded' and t.currency = p.currency
+          and coalesce(t.original_reference, t.provider_reference) = p.provider_reference
+          and e.kind = 'refunded'
+      ) one
+    ) line
   ) told
   cross join lateral (
     select coalesce(sum(

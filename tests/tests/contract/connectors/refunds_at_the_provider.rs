@@ -112,6 +112,54 @@ async fn a_refund_of_another_payment_at_the_provider_withdraws_nothing() {
 }
 
 #[tokio::test]
+async fn what_was_given_back_before_a_command_is_not_taken_for_its_refund() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (order, _) = paid_twice(&context, &acme, &connector).await;
+    let event = by_a_person(&order, &format!("pay-{}", order.id), 40);
+    connector.event(event).await.assert_status(200);
+    let own = arrivals(&context, &order).await.remove(1);
+    assert_eq!(refund(&context, &own, json!(60)).await, 200);
+    let of_rest = |command: &Value| command["body"]["amount"] == 60;
+    let mut leased = connector.lease(10).await;
+    assert_eq!(leased.len(), 2);
+    let begun = leased.remove(leased.iter().position(of_rest).unwrap());
+    let ended = connector.report(&begun, "retry", Value::Null).await;
+    let ended = ended.assert_status(200).json();
+    assert_eq!(ended["state"], "open", "what was told before is another refund");
+
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    leased.push(connector.lease(10).await.remove(0));
+    for command in leased {
+        connector.report(&command, "done", Value::Null).await.assert_status(200);
+        let amount = if of_rest(&command) { 60 } else { 100 };
+        connector.event(refunded(&command, amount)).await.assert_status(200);
+    }
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_at_the_provider_withdraws_the_command_after_one_of_another_payment() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (order, second) = paid_twice(&context, &acme, &connector).await;
+    let own = format!("pay-{}", order.id);
+    let first = by_a_person(&order, &own, 100);
+    connector.event(first).await.assert_status(200);
+    let mut event = by_a_person(&order, &second, 100);
+    let reference = format!("second-back-{}", order.id);
+    (event["id"], event["providerReference"]) = (json!(reference), json!(reference));
+    connector.event(event).await.assert_status(200);
+    assert!(connector.lease(10).await.is_empty(), "both were given back");
+    assert_eq!(requested(&context, &order).await, 100, "nothing is left of it");
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_refund_by_command_that_is_told_withdraws_no_other_one() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
