@@ -27,7 +27,7 @@ impl Picture {
             is_image: text(of, "/mediaType").starts_with("image/"),
         };
         let sides = user["documents"].as_array().into_iter().flatten();
-        let sides = sides.filter(|side| side["mediaType"].is_string()).map(|side| {
+        let sides = sides.filter(|side| side["id"].is_string()).map(|side| {
             let title = format!("{}, {}", text(side, "/type"), text(side, "/side"));
             picture(title, side, "documents")
         });

@@ -322,13 +322,15 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
             ("Since", Cell::Time("/createdAt")),
         ]))
         p.row {
-            @for side in sides.iter().filter(|side| may_decide && side["id"].is_string()) {
-                @let named = form_urlencoded::Serializer::new(String::new())
-                    .append_pair("documents.0.type", &text(side, "/type"))
-                    .append_pair("documents.0.side", &text(side, "/side"))
-                    .finish();
-                a.action href={ (SECTION) "/" (segment(uuid)) "/document?" (named) } {
-                    "Decide: " (text(side, "/type")) ", " (text(side, "/side"))
+            @if may_decide {
+                @for side in &sides {
+                    @let named = form_urlencoded::Serializer::new(String::new())
+                        .append_pair("documents.0.type", &text(side, "/type"))
+                        .append_pair("documents.0.side", &text(side, "/side"))
+                        .finish();
+                    a.action href={ (SECTION) "/" (segment(uuid)) "/document?" (named) } {
+                        "Decide: " (text(side, "/type")) ", " (text(side, "/side"))
+                    }
                 }
             }
         }
