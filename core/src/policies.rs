@@ -35,6 +35,7 @@ pub use rampart_plugins::{Template, compile_as_child};
 
 pub use self::check::{CheckedComponent, check};
 pub(crate) use self::evaluate::context::Attributes;
+pub(crate) use self::evaluate::redaction::redacted_comparison;
 pub use self::shadow::ShadowQueue;
 
 /// The country that policies are told where none is known (a user-assigned code of ISO 3166-1).

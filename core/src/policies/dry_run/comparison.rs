@@ -11,7 +11,7 @@ use super::{LoadedVersion, recorded};
 use crate::Core;
 use crate::platform::db::PoolKind;
 use crate::policies::evaluate::context::context_at;
-use crate::policies::evaluate::redaction::redacted;
+use crate::policies::evaluate::redaction::{redacted, redacted_comparison};
 use crate::policies::kinds::AnyRequest;
 use crate::policies::lifecycle::error::LifecycleError;
 use crate::policies::lifecycle::target::Target;
@@ -101,7 +101,7 @@ fn compare_request(
     let active = active.map(|(_, json)| json);
     let detail =
         json!({"input": request.reported_input(), "active": active, "candidate": candidate});
-    ComparedRequest { outcome, detail }
+    ComparedRequest { outcome, detail: redacted_comparison(detail) }
 }
 
 /// The output with its digest, which a failure has none of.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{FEE, SIGNATURE, push, set_key, stage, with_acme};
 
 /// An offer that is signed with this nonce.
-async fn offer(context: &TestContext, acme: &Partner, nonce: &str) -> Value {
+pub(super) async fn offer(context: &TestContext, acme: &Partner, nonce: &str) -> Value {
     let (pair, _) = ed25519(7);
     let now = context.clock().unix_seconds();
     let line = format!("returnUrl=app%3Ax&t={now}&n={nonce}");

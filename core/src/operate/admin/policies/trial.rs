@@ -17,6 +17,7 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::policies::lifecycle::{self, Target};
+use crate::policies::redacted_comparison;
 
 /// Most differences of one answer.
 const DIFFERENCES_MAX: i64 = 20;
@@ -115,7 +116,7 @@ impl Trial {
             reason: row.reason,
             started_by: row.started_by,
             started_at: row.started_at,
-            differences,
+            differences: differences.into_iter().map(redacted_comparison).collect(),
         }))
     }
 }
