@@ -41,6 +41,17 @@ const GENERATED: [&str; 5] = [
      from client, generate_series(1, $2) n where slug = 'acme'",
 ];
 
+/// Savings plans of every user, each a minute after the one before.
+const PLANS: &str = "insert into dca_plan (client_id, code, user_id, through_partner, \
+         crypto_currency, wallet_address, bank_name, bank_iban, bank_bic, created_at) \
+     select client_id, lpad(n::text, 12, '0'), user_id, false, 'BTC', 'wallet', 'Bank', \
+         'NL02REAL0123456789', 'REALNL2A', timestamptz '2020-01-01' + n * interval '1 minute' \
+     from end_user, generate_series(1, $1) n";
+
+/// Statements after which the rows that were read until now do not count.
+const SETTLING: [&str; 4] =
+    ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"];
+
 async fn execute(connection: &mut PgConnection, statement: &str) {
     let statement = statement.replace("$1", &ROWS.to_string()).replace("$2", &REPORTS.to_string());
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(connection).await.unwrap();
@@ -84,10 +95,7 @@ async fn statements_read_little_more_than_they_are_about() {
         .fetch_one(&mut connection)
         .await
         .unwrap();
-    // What it took to make them does not count.
-    for statement in
-        ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"]
-    {
+    for statement in SETTLING {
         execute(&mut connection, statement).await;
     }
 
@@ -113,4 +121,28 @@ async fn statements_read_little_more_than_they_are_about() {
     .await
     .unwrap();
     assert_eq!(read, [], "these rows were read");
+}
+
+#[tokio::test]
+async fn a_page_of_savings_plans_reads_few_others() {
+    let context = TestContext::start().await;
+    context.partner("acme").await.user("ada").await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in [PLANS].into_iter().chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    for (after, first) in [("", ROWS), ("&after=000000030000", 29_999)] {
+        let path = format!("/admin/v1/dca-codes?limit=20{after}");
+        let page = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        assert_eq!(page[0]["code"], format!("{first:012}"));
+    }
+    end_others(&mut connection).await;
+    let read: i64 = sqlx::query_scalar(
+        "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables \
+         where relname = 'dca_plan'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert!(read < ROWS / 10, "{read} rows were read");
 }
