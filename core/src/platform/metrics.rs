@@ -269,7 +269,8 @@ families! {
     ocsp_next_update: IntGaugeVec "rampart_ocsp_next_update_timestamp_seconds" ["file"];
     /// Age in seconds of the price in use.
     price_age: IntGaugeVec "rampart_price_age_seconds" ["pair"];
-    /// 1 while a pair that is offered is closed because its price is too old, else 0.
+    /// 1 while a pair that is offered is closed because its price is too old, or its sources have never
+    /// given it one, else 0.
     price_stale: IntGaugeVec "rampart_price_stale" ["pair"];
     /// Part of the price in use by which its sources say another one, which closes the pair until it is
     /// confirmed; 0 while they do not.

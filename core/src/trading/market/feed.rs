@@ -117,6 +117,11 @@ impl PriceFeed {
         names
     }
 
+    /// True if a source of the pair is configured.
+    fn reads(&self, pair: PairCode) -> bool {
+        self.sources.iter().any(|source| source.pair == pair)
+    }
+
     /// Polls every source that is due, and stores what it says and what follows. A slow source
     /// delays no other one's price by more than a second.
     ///
@@ -160,16 +165,21 @@ impl PriceFeed {
 
 impl Core {
     /// Sets the metrics of every price, those set by hand too: its age, whether that closes a pair
-    /// that is offered, and how far away the price is that its sources say instead.
+    /// that is offered, and how far away the price is that its sources say instead. A pair whose
+    /// sources have never given a price is closed as by an old one.
     pub(crate) fn update_price_gauges(&self) {
         let now = self.clock.now();
         for pair in self.snapshots.current().catalogue.pairs.values() {
-            let Some(price) = &pair.price else { continue };
             let code = pair.code.to_string();
+            let is_old = match &pair.price {
+                Some(price) => !price.is_fresh(now),
+                None => self.price_feed.as_ref().is_some_and(|feed| feed.reads(pair.code)),
+            };
+            let is_stale = pair.is_offered() && is_old;
+            self.metrics.price_stale.with_label_values(&[&code]).set(is_stale.into());
+            let Some(price) = &pair.price else { continue };
             let age = (now - price.observed_at).num_seconds().max(0);
             self.metrics.price_age.with_label_values(&[&code]).set(age);
-            let is_stale = pair.is_offered() && !price.is_fresh(now);
-            self.metrics.price_stale.with_label_values(&[&code]).set(is_stale.into());
             let deviation = price.deviation().and_then(|deviation| deviation.to_f64());
             let shown = self.metrics.price_deviation.with_label_values(&[&code]);
             shown.set(deviation.unwrap_or_default());

@@ -354,6 +354,19 @@ async fn a_price_is_stale_while_its_age_closes_a_pair_that_is_offered() {
 }
 
 #[tokio::test]
+async fn a_pair_whose_sources_never_gave_a_price_is_stale() {
+    let market = Market::of(1).await;
+    sqlx::query("delete from price").execute(market.context.db()).await.unwrap();
+    let edge = market.context.second_edge().await;
+    let text = edge.core().metrics_text();
+    // A pair without sources waits for an operator.
+    for (pair, stale) in [("BTC-EUR", 1), ("ETH-EUR", 0)] {
+        let line = format!("\nrampart_price_stale{{pair=\"{pair}\"}} {stale}\n");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn a_live_client_is_quoted_only_what_was_observed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
