@@ -243,8 +243,7 @@ struct FoundVersion {
 }
 
 /// The version, if it exists and is signed where it must be. Its row is locked: the deletion of those
-/// that never served comes before it, or waits and finds that it serves. A shadow run leaves the row as
-/// it is; the deletion fails at the reference to it then, and passes the version over in its next run.
+/// that never served comes before it, or passes it over.
 async fn find(
     core: &Core,
     conn: &mut Connection,
