@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 use ring::digest;
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Map, Number, Value};
 
 pub(super) use super::typed::Typed;
@@ -37,6 +39,8 @@ pub(super) enum Kind {
     Text,
     /// A decimal number.
     Decimal,
+    /// A decimal number, of which the member has the hundredths.
+    Cents,
     /// A whole number.
     Integer,
     /// Values with their labels.
@@ -95,7 +99,12 @@ impl Input {
         let kind = match self.kind {
             Kind::Choice(_) | Kind::YesNo => "select",
             Kind::Text | Kind::Pairs | Kind::Json => "textarea",
-            Kind::Line | Kind::Decimal | Kind::Integer | Kind::Words | Kind::Segment => "text",
+            Kind::Line
+            | Kind::Decimal
+            | Kind::Cents
+            | Kind::Integer
+            | Kind::Words
+            | Kind::Segment => "text",
             Kind::File => "file",
             Kind::Hidden => {
                 let value = typed.get(self.member);
@@ -154,6 +163,7 @@ impl Input {
             | Kind::Hidden => text.into(),
             Kind::YesNo => (text == "yes").into(),
             Kind::Decimal => Value::Number(decimal(text).ok_or("a number such as 12.50")?),
+            Kind::Cents => cents(text).ok_or("a number of whole cents such as 12.50")?.into(),
             Kind::Integer => {
                 let number: i64 = text.parse().map_err(|_| "a whole number")?;
                 number.into()
@@ -181,6 +191,14 @@ fn decimal(text: &str) -> Option<Number> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     plain.then(|| text.parse().ok()).flatten()
+}
+
+/// The hundredths of a decimal number, which are whole.
+fn cents(text: &str) -> Option<i64> {
+    decimal(text)?;
+    let amount = Decimal::from_str_exact(text).ok()?;
+    let cents = amount.checked_mul(Decimal::ONE_HUNDRED)?;
+    cents.fract().is_zero().then(|| cents.to_i64()).flatten()
 }
 
 pub(super) type FieldError = (&'static str, String);
@@ -300,6 +318,16 @@ mod tests {
         for wrong in ["1e9", "x", "1,5", "NaN", "--1", "."] {
             let errors = made(&format!("amount={wrong}"), &json!({})).unwrap_err();
             assert_eq!(errors[0].0, "amount", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_cents_is_typed_as_an_amount() {
+        for (typed, sent) in [("50", 5000), ("12.50", 1250), ("0.07", 7), ("-1", -100)] {
+            assert_eq!(cents(typed), Some(sent), "{typed}");
+        }
+        for wrong in ["12.345", "1,5", "x", "1e2", "99999999999999999999", "9".repeat(40).as_str()] {
+            assert_eq!(cents(wrong), None, "{wrong}");
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) const LIST: List = List {
         ("Partner", Cell::Link("/console/partners/", "/partner")),
         ("User", Cell::Link("/console/users/", "/userId")),
         ("Buys", Cell::Text("/cryptoCurrency")),
-        ("Intended, in cents", Cell::Text("/intendedAmount")),
+        ("Intended", Cell::Cents("/intendedAmount")),
         ("Frequency", Cell::Text("/frequency")),
         ("Made", Cell::Time("/createdAt")),
     ],
@@ -59,8 +59,8 @@ pub(super) const OPEN: Action = Action::new(
         .kind(Kind::Json)
         .hint("If the wallet has one: a number for XRP, in quotes for other coins."),
     Input::new("name", "Name"),
-    Input::new("intendedAmount", "Intended amount in cents")
-        .kind(Kind::Integer)
+    Input::new("intendedAmount", "Intended amount in EUR")
+        .kind(Kind::Cents)
         .hint("Shown to the user, never acted on, as is the frequency."),
     Input::new("frequency", "Frequency").kind(Kind::Choice(&[
         ("weekly", "weekly"),
@@ -86,7 +86,7 @@ pub(super) const PLAN: Subject = Subject {
         ("Wallet", Cell::Address("/walletAddress")),
         ("Destination tag", Cell::Text("/destinationTag")),
         ("Deposits go to", Cell::Text("/bankIban")),
-        ("Intended, in cents", Cell::Text("/intendedAmount")),
+        ("Intended", Cell::Cents("/intendedAmount")),
         ("Frequency", Cell::Text("/frequency")),
         ("Hidden by the user", Cell::Text("/hidden")),
         ("Made", Cell::Time("/createdAt")),

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::visit::segment;
@@ -23,6 +24,8 @@ pub(super) enum Cell {
     Time(&'static str),
     /// An amount, and its currency.
     Money(&'static str, &'static str),
+    /// An amount of euros, in cents.
+    Cents(&'static str),
     /// A link to the page of what it names, behind this path.
     Link(&'static str, &'static str),
     /// The same for what two members name; the second one is shown.
@@ -46,6 +49,7 @@ impl Cell {
             | Self::Badge(pointer)
             | Self::Time(pointer)
             | Self::Money(pointer, _)
+            | Self::Cents(pointer)
             | Self::Link(_, pointer)
             | Self::LinkOfTwo(_, _, pointer)
             | Self::Address(pointer)
@@ -57,7 +61,7 @@ impl Cell {
 
     /// True for an amount, which stands on the right.
     pub(super) const fn is_amount(self) -> bool {
-        matches!(self, Self::Money(..))
+        matches!(self, Self::Money(..) | Self::Cents(_))
     }
 
     /// The markup; a dash where there is nothing.
@@ -74,7 +78,7 @@ impl Cell {
             },
             Self::Badge(_) => state(&shown),
             Self::Time(_) => moment(&shown),
-            Self::Money(..) => html! { span.money { (self.text(of)) } },
+            Self::Money(..) | Self::Cents(_) => html! { span.money { (self.text(of)) } },
             Self::Link(path, _) => html! { a href={ (path) (segment(&shown)) } { (shown) } },
             Self::LinkOfTwo(path, kind, _) => {
                 html! { a href={ (path) (segment(&text(of, kind))) "/" (segment(&shown)) } { (shown) } }
@@ -96,6 +100,11 @@ impl Cell {
             }
             Self::Money(_, currency) if !shown.is_empty() => {
                 format!("{shown} {}", text(of, currency)).trim_end().to_owned()
+            }
+            Self::Cents(pointer) => {
+                let cents = of.pointer(pointer).and_then(Value::as_i64);
+                let euros = cents.map(|cents| Decimal::new(cents, 2).normalize());
+                euros.map(|euros| format!("{euros} EUR")).unwrap_or_default()
             }
             Self::Lines(pointer, members) => {
                 let rows = of.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
@@ -208,6 +217,9 @@ mod tests {
         assert_eq!(Cell::Money("/a/b", "/e").text(&order), "1.50 EUR");
         assert_eq!(Cell::Text("/c").show(&order).into_string(), "&lt;b&gt;");
         assert_eq!(Cell::Words("/d").text(&order), "x, y");
+        let cents = json!({"whole": 5000, "part": 1250, "none": null});
+        let cents = ["/whole", "/part", "/none"].map(|pointer| Cell::Cents(pointer).text(&cents));
+        assert_eq!(cents, ["50 EUR", "12.5 EUR", ""]);
         let counted = json!({"few": 999, "many": 1000});
         let counted = ["/few", "/many", "/none"].map(|pointer| Cell::Count(pointer).text(&counted));
         assert_eq!(counted, ["999", "1,000 or more", ""]);

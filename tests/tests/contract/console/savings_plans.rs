@@ -14,12 +14,16 @@ async fn a_plan_is_opened_found_and_deposited_to() {
     let open = format!("{user}/open-savings-plan");
     let typed = [("cryptoCurrency", "BTC"), ("walletAddress", "nowhere")];
     sue.submit(&open, &typed).await.assert(422, "href=\"#field-walletAddress\"");
-    let typed = [
-        ("cryptoCurrency", "BTC"),
-        ("walletAddress", WALLET),
-        ("intendedAmount", "5000"),
-        ("frequency", "monthly"),
-    ];
+    let typed = |intended: &'static str| {
+        [
+            ("cryptoCurrency", "BTC"),
+            ("walletAddress", WALLET),
+            ("intendedAmount", intended),
+            ("frequency", "monthly"),
+        ]
+    };
+    sue.submit(&open, &typed("12.345")).await.assert(422, "Intended amount in EUR: a number of");
+    let typed = typed("12.50");
     let opened = sue.submit(&open, &typed).await.assert(303, "");
     let shown = sue.get(opened.header("location")).await.assert(200, "Done: Open a savings plan.");
     let (_, code) = shown.text.split_once("href=\"/console/savings-plans/").unwrap();
@@ -32,12 +36,12 @@ async fn a_plan_is_opened_found_and_deposited_to() {
     tom.get("/console/partners/acme").await.assert(200, "/console/savings-plans?partner=acme");
     for (name, value) in [("partner", "acme"), ("code", &*code), ("user", &*uuid)] {
         let path = format!("/console/savings-plans?{name}={value}");
-        tom.get(&path).await.assert(200, &link);
+        tom.get(&path).await.assert(200, &link).assert(200, "12.5 EUR");
     }
     let wrong = tom.get("/console/savings-plans?code=nothing").await;
     wrong.assert(422, "not a savings plan").assert(422, "value=\"nothing\"");
     let page = tom.get(&plan).await.assert(200, "Nothing was deposited yet");
-    page.assert(200, "monthly").assert(200, &format!("href=\"{user}\""));
+    page.assert(200, "monthly").assert(200, "12.5 EUR").assert(200, &format!("href=\"{user}\""));
     let typed = [("amount", "100"), ("currencyCode", "EUR"), ("reference", "2026-03-01-17")];
     let done = tom.submit(&format!("{plan}/deposit"), &typed).await.assert(303, "");
     let shown = tom.get(done.header("location")).await.assert(200, "Done: Report a deposit.");
