@@ -14,7 +14,7 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
 use serde_json::json;
 
-use crate::buyer::{WALLET, order_of, quote};
+use crate::buyer::{RETURN_URL, WALLET, order_of, quote};
 
 #[tokio::test]
 async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
@@ -35,6 +35,47 @@ async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
     let elsewhere = asked.iter().filter(|url| !url.starts_with(&ours) && !url.starts_with(&shops));
     assert_eq!(elsewhere.collect::<Vec<_>>(), [""; 0]);
     assert!(asked.contains(&edge.url("/docs")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_consent_is_to_the_price_that_is_seen() {
+    const PRICES: &str = "return document.querySelectorAll('[data-quote] [data-amount]').length";
+    const STATE: &str = "return [document.querySelector('input[name=consent]').checked,
+        document.querySelector('[data-changed]').hidden]";
+    // At once: an empty field between two amounts is a state of its own.
+    const TYPE: &str = "const amount = document.querySelector('input[name=amount]');
+        amount.value = arguments[0];
+        amount.dispatchEvent(new Event('input', {bubbles: true}))";
+    let edge = Edge::start().await;
+    let partner = edge.partner("browsed").await.authenticated().await;
+    let user = registration("ada");
+    partner.register(&user).await;
+    let login = partner.request(Method::GET, "/api/v1/user/login-token");
+    let login = login.header("user-identifier", user["identifier"].as_str().unwrap()).send().await;
+    let token = login.assert_status(200).json()["token"].take();
+    let body = json!({
+        "baseCurrency": "BTC", "quoteCurrency": "EUR", "paymentMethod": "creditCard",
+        "quoteCurrencyAmount": 100, "walletAddress": WALLET, "returnUrl": RETURN_URL,
+        "loginToken": token, "attemptDirectConfirm": true,
+    });
+    let made = partner.post("/api/v2/buy/checkout", body).await.assert_status(200).json();
+    let browser = Browser::start().await;
+    browser.open(made["checkoutUrl"].as_str().unwrap()).await;
+    browser.has("[data-quote] [data-amount]").await;
+    browser.click("input[name=consent]").await;
+    assert_eq!(browser.run(STATE).await, json!([true, true]));
+    // On the way to another amount there is no price: none has changed.
+    browser.run_with(TYPE, json!(["x"])).await;
+    until("no price is shown", SOON, async || (browser.run(PRICES).await == 0).then_some(())).await;
+    assert_eq!(browser.run(STATE).await, json!([false, true]));
+    browser.click("input[name=consent]").await;
+    browser.run_with(TYPE, json!(["120"])).await;
+    browser.has("[data-quote] [data-amount]").await;
+    assert_eq!(browser.run(STATE).await, json!([false, true]), "nobody has seen this price");
+    browser.click("input[name=consent]").await;
+    browser.run_with(TYPE, json!(["130"])).await;
+    browser.has("[data-changed]:not([hidden])").await;
+    assert_eq!(browser.run(STATE).await, json!([false, false]));
 }
 
 async fn docs(browser: &Browser, edge: &Edge) {

@@ -19,11 +19,23 @@
   const amounts = () =>
     [...document.querySelectorAll("[data-quote] [data-amount]")].map((one) => one.textContent).join();
 
+  // Those of the price that is seen: none where there is no price.
+  let seen = amounts();
+
+  const compare = () => {
+    const shown = amounts();
+    changed.hidden = !seen || !shown || seen === shown;
+    const consent = document.querySelector("input[name=consent]");
+    if (consent && seen !== shown) consent.checked = false;
+    seen = shown;
+  };
+
   const renew = async () => {
     const mine = ++turn;
     const typed = form.elements.amount;
     if (typed && typed.type !== "hidden" && !typed.value.trim()) {
       document.querySelector("[data-quote]").replaceChildren();
+      compare();
       return;
     }
     const body = new URLSearchParams(new FormData(form));
@@ -35,12 +47,9 @@
       if (mine !== turn) return;
       const price = page.querySelector("[data-quote]");
       if (!answer.ok || !price) throw new Error("there is no price");
-      const before = amounts();
       document.querySelector("[data-quote]").replaceWith(document.adoptNode(price));
       ended.hidden = true;
-      changed.hidden = !before || before === amounts();
-      const consent = document.querySelector("input[name=consent]");
-      if (consent && !changed.hidden) consent.checked = false;
+      compare();
       enhance(price);
       watch();
     } catch {
