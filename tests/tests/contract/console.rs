@@ -1,5 +1,6 @@
 //! The operators' console over their listener: sign-in, pages by role, forms, and what they leave.
 
+mod choices;
 mod files;
 mod forms;
 mod market;

@@ -127,7 +127,8 @@ impl Input {
             Kind::YesNo => &[("yes", "Yes"), ("no", "No")],
             _ => return field(&shown),
         };
-        let none = Some(NO_CHOICE).filter(|_| !self.required);
+        // What nobody has chosen is no default: a choice may let coins leave.
+        let none = Some(NO_CHOICE).filter(|_| !self.required || value.is_empty());
         let options: Vec<_> = none.into_iter().chain(options.iter().copied()).collect();
         choice(&shown, &options)
     }
