@@ -4,6 +4,7 @@ mod choices;
 mod files;
 mod forms;
 mod market;
+mod operators;
 mod pages;
 mod partners;
 mod policies;

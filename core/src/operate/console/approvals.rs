@@ -163,9 +163,10 @@ pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>
                       again where it was made first.";
         return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
     }
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let body = html! {
         (toast(Tone::Good, "The call is carried out."))
-        (answered(&serde_json::from_slice(&reply.body).unwrap_or_default()))
+        @if !answer.is_null() { (answered(&answer)) }
         p { a.button href=(SECTION) { "Go on" } }
     };
     render(visit, &Page::new("Carried out", SECTION, body))

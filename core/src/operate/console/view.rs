@@ -180,7 +180,7 @@ pub(super) fn answered(answer: &Value) -> Markup {
     html! {
         @match answer.as_object() {
             Some(members) if members.values().all(|value| !value.is_object() && !value.is_array()) => {
-                p.hint { "What is shown here once is shown nowhere else." }
+                p.hint { "A secret among this is shown here alone, and only now: copy it." }
                 dl {
                     @for (name, value) in members {
                         dt { (name) } dd { code { (plain(value)) } }
