@@ -70,10 +70,20 @@ pub(super) const OPERATOR: Subject = Subject {
         )
         .fixed(&[("disabled", "true")])
         .destructive()
+        .having(&[("/disabled", "no")])
         .counting(
             "operator={}",
             &[("Tokens", Cell::Count("/tokens")), ("Sessions", Cell::Count("/sessions"))],
         ),
+        Action::new(
+            "enable",
+            "Enable",
+            Verb::Patch.call("/admin/v1/operators/{name}"),
+            "A second operator must agree. Tokens and sessions that have not ended meanwhile count \
+             again from the next call on.",
+        )
+        .fixed(&[("disabled", "false")])
+        .having(&[("/disabled", "yes")]),
         Action::new(
             "token",
             "Issue a token",

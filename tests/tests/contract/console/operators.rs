@@ -29,3 +29,22 @@ async fn a_call_without_an_answer_shows_none() {
     assert!(!done.text.contains("<pre"), "{}", done.text);
     ada.get(EVE).await.assert(200, "viewer");
 }
+
+#[tokio::test]
+async fn an_operator_is_disabled_by_one_and_enabled_by_two() {
+    let context = TestContext::start().await;
+    let eve = Browser::of(&context, "eve", &["support"]).await;
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let bob = Browser::of(&context, "bob", &["owner"]).await;
+    let offered = async |offered: &str, other: &str| {
+        let page = ada.get(EVE).await.assert(200, &format!("href=\"{EVE}/{offered}\""));
+        assert!(!page.text.contains(&format!("href=\"{EVE}/{other}\"")), "{}", page.text);
+    };
+    offered("disable", "enable").await;
+    ada.submit(&format!("{EVE}/disable"), &[]).await.assert(303, "");
+    eve.get("/console/orders").await.assert(401, "Please sign in");
+    offered("enable", "disable").await;
+    together(&ada, &bob, "enable", &[]).await;
+    offered("disable", "enable").await;
+    eve.get("/console/orders").await.assert(200, "Orders");
+}
