@@ -114,13 +114,14 @@ fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
         required: false,
         ..Field::text("logo", "Logo")
     };
+    let is_removed = sent.get("removeLogo") == "yes";
     let body = html! {
         p { "Shoppers see this on the pages where they pay and verify themselves." }
         @if let Some(logo) = &brand.logo { p.brand { img src={ (public_url) (logo) } alt="Your logo"; } }
         (error_summary(FORM_ERRORS, errors))
         (visit.form_with_file_to(PATH, &html! {
             (field(&logo))
-            @if brand.logo.is_some() { (tick("removeLogo", false, &html! { "Take the logo away" })) }
+            @if brand.logo.is_some() { (tick("removeLogo", is_removed, &html! { "Take the logo away" })) }
             (input("accentColor", "Accent colour", "Of links and buttons, such as #0b57d0, in the light scheme. White text on it must be readable."))
             (input("supportUrl", "Help", "An https: or mailto: URL."))
             (input("privacyUrl", "Privacy statement", "An https: URL."))

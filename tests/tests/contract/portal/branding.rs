@@ -143,6 +143,10 @@ async fn an_owner_sets_the_branding_with_a_file() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let wrong = [("removeLogo", "yes"), ("supportUrl", "ftp://acme.example")];
+    let page = staff.submit(PATH, &wrong).await;
+    let text = page.assert_status(400).text();
+    assert!(text.contains("name=\"removeLogo\" value=\"yes\" checked"), "{text}");
     staff.submit(PATH, &[("removeLogo", "yes")]).await.assert_status(303);
     let partner = context.admin(Method::GET, PARTNER, Value::Null).await.json();
     assert_eq!(partner["branding"]["logoPath"], Value::Null);
