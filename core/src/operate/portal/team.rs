@@ -14,7 +14,7 @@ use crate::http::reply::Reply;
 use crate::partners::staff::invitation::{Invited, invite};
 use crate::partners::staff::sign_in::count_mail;
 use crate::partners::staff::{self, StaffMember, StaffRole};
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Result};
 use rampart_types::{EmailAddress, StaffId};
 
 const PATH: &str = "/portal/team";
@@ -23,6 +23,9 @@ const ROLES: [(&str, &str); 3] = [
     ("support", "Support: orders and users"),
     ("owner", "Owner: everything, and the team"),
 ];
+
+const MAILED_ENOUGH: &str =
+    "This address has had enough mail from us for now. Try again in an hour.";
 
 /// Shows the team.
 pub struct Show;
@@ -57,7 +60,18 @@ impl StaffPage for Invite {
         if visit.earlier_result(&mut tx, PATH).await?.is_some() {
             return Ok(done(PATH, "invited"));
         }
-        count_mail(&mut tx, visit.core, &visit.session.client, &email).await?;
+        match count_mail(&mut tx, visit.core, &visit.session.client, &email).await {
+            Ok(()) => {}
+            Err(Error::Refused(refusal)) => {
+                // The page reads over a connection of its own.
+                tx.rollback().await?;
+                let mut reply = page(visit, Some(MAILED_ENOUGH)).await?;
+                reply.status = StatusCode::TOO_MANY_REQUESTS;
+                refusal.set_headers(&mut reply);
+                return Ok(reply);
+            }
+            Err(error) => return Err(error),
+        }
         let tenant = &visit.session.client.tenant;
         let error = match invite(&mut tx, visit.core, tenant, &email, role).await? {
             Invited::Sent(id) => {

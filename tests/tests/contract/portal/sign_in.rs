@@ -239,6 +239,17 @@ async fn one_address_is_mailed_five_invitations_an_hour() {
         statuses.push(owner.submit("/portal/team", &fields).await.status());
     }
     assert_eq!(statuses, [303, 303, 303, 303, 303, 429, 303]);
+    let typed = [("email", "bob@acme.example"), ("role", "support")];
+    let refused = owner.submit("/portal/team", &typed).await;
+    let text = refused.assert_status(429).text();
+    assert!(refused.header("retry-after").is_some());
+    for part in [
+        "href=\"#field-email\"",
+        "value=\"bob@acme.example\"",
+        "<option value=\"support\" selected>",
+    ] {
+        assert!(text.contains(part), "what was typed stays: {part} in {text}");
+    }
 }
 
 #[tokio::test]
