@@ -8,11 +8,13 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use self::file::as_file;
-use super::form::{COLUMNS, Input, Typed};
+use super::form::{COLUMNS, FieldError, Input, Typed};
 use super::layout::Page;
 use super::view::{Cell, rows_of};
 use super::visit::{Refused, Visit, fill};
-use crate::http::html::components::{Column, Tone, dialog, empty_state, table, toast};
+use crate::http::html::components::{
+    Column, Tone, dialog, empty_state, error_summary, table, toast,
+};
 use crate::http::reply::Reply;
 
 /// Rows of a page in a browser.
@@ -106,10 +108,11 @@ impl List {
             }
             Err(refused) => return Err(refused),
         };
+        let error = refused.as_ref().and_then(|refused| self.error_of(refused));
         let body = html! {
             (above)
-            @if let Some(refused) = &refused { (toast(Tone::Bad, &refused.reason)) }
-            @if !self.criteria.is_empty() { (self.filter(typed)) }
+            @if let Some(refused) = &refused { (complaint(refused, error.as_ref())) }
+            @if !self.criteria.is_empty() { (self.filter(typed, error.as_ref())) }
             @if refused.is_none() { (self.table(&rows)) }
             @if let Some(next) = &next {
                 p { a.button href={ (fill(self.page, ids)) "?" (next) } { "Next page" } }
@@ -124,10 +127,17 @@ impl List {
         })
     }
 
-    fn filter(&self, typed: &Typed) -> Markup {
+    /// A refusal as the error of the criterion that it names.
+    pub(super) fn error_of(&self, refused: &Refused) -> Option<FieldError> {
+        let named = refused.reason.split(':').next();
+        let input = self.criteria.iter().find(|input| Some(input.member) == named)?;
+        Some((input.member, refused.reason.clone()))
+    }
+
+    fn filter(&self, typed: &Typed, error: Option<&FieldError>) -> Markup {
         html! {
             form.filter method="get" action=(self.page) {
-                @for input in self.criteria { (input.show(typed, None)) }
+                @for input in self.criteria { (input.show(typed, text_at(input, error))) }
                 button { "Search" }
             }
         }
@@ -185,6 +195,21 @@ impl List {
         }
         as_file(self, visit, ids, typed).await.map(Some)
     }
+}
+
+/// The refusal of a search above its criteria, with a link to the criterion that has the error.
+pub(super) fn complaint(refused: &Refused, error: Option<&FieldError>) -> Markup {
+    html! {
+        @match error {
+            Some((name, text)) => (error_summary("Please correct this", &[(*name, text.as_str())])),
+            None => (toast(Tone::Bad, &refused.reason)),
+        }
+    }
+}
+
+/// The text of an error that is this criterion's.
+pub(super) fn text_at<'e>(input: &Input, error: Option<&'e FieldError>) -> Option<&'e str> {
+    error.filter(|(name, _)| *name == input.member).map(|(_, text)| text.as_str())
 }
 
 pub(super) fn heads<'a>(columns: &'a [(&'a str, Cell)]) -> impl Iterator<Item = Column<'a>> {

@@ -9,7 +9,7 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
-use super::list::{List, PAGE_ROWS};
+use super::list::{List, PAGE_ROWS, complaint, text_at};
 use super::orders::of;
 use super::pictures::Picture;
 use super::savings_plans;
@@ -213,6 +213,7 @@ pub(super) const ACCOUNT: Subject = Subject {
 pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> Result<Reply> {
     let is_own = visit.session.nonce(typed.get("csrfToken")).is_some();
     let (mut status, mut above, mut found, mut next) = (StatusCode::OK, None, None, None);
+    let mut refused = None;
     if is_sent && !is_own {
         status = StatusCode::FORBIDDEN;
         above = Some("This form is of an earlier sign-in; send it again.".to_owned());
@@ -227,16 +228,18 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
                 found = Some(rows);
                 next = query.map(|query| Typed::read(query.as_bytes()));
             }
-            Err(refused) => (status, above) = (refused.status, Some(refused.reason)),
+            Err(refusal) => (status, refused) = (refusal.status, Some(refusal)),
         }
     }
     let csrf_token = visit.session.form_token(visit.core)?;
+    let error = refused.as_ref().and_then(|refused| LIST.error_of(refused));
     let body = html! {
         @if let Some(above) = above { (toast(Tone::Bad, &above)) }
+        @if let Some(refused) = &refused { (complaint(refused, error.as_ref())) }
         p.hint { "Every search stands in the audit. Without a criterion all users are found, the newest first." }
         form.filter method="post" action=(SECTION) {
             input type="hidden" name="csrfToken" value=(csrf_token);
-            @for input in CRITERIA { (input.show(typed, None)) }
+            @for input in CRITERIA { (input.show(typed, text_at(input, error.as_ref()))) }
             button.main { "Search" }
             (dialog("As a file (CSV)", &LIST.column_choice()))
         }

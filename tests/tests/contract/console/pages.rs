@@ -114,7 +114,8 @@ async fn a_list_keeps_its_filters_in_the_url_and_goes_on() {
     assert!(cancelled.text.contains("value=\"acme\""), "{}", cancelled.text);
     assert!(cancelled.text.contains("<option value=\"cancelled\" selected"), "{}", cancelled.text);
     let wrong = browser.get("/console/orders?from=yesterday&partner=acme").await;
-    let wrong = wrong.assert(422, "value=\"yesterday\"");
+    let wrong = wrong.assert(422, "value=\"yesterday\"").assert(422, "href=\"#field-from\"");
+    assert_eq!(wrong.text.matches("aria-invalid=\"true\"").count(), 1, "{}", wrong.text);
     assert_eq!(rows(&wrong), 0);
     browser
         .get("/console/orders?partner=nobody")
@@ -236,7 +237,8 @@ async fn users_are_searched_without_their_data_in_a_url() {
     browser.get(&path).await.assert(200, "Keizersgracht");
     assert_eq!(audited(&context, "user.read").await["actor"], "bob");
     let kept = browser.submit("/console/users", &[("email", "not an address")]).await;
-    kept.assert(422, "value=\"not an address\"");
+    let kept = kept.assert(422, "value=\"not an address\"").assert(422, "href=\"#field-email\"");
+    assert_eq!(kept.text.matches("aria-invalid=\"true\"").count(), 1, "{}", kept.text);
     let forged = [("email", "ada@mail.example.com"), ("csrfToken", "forged")];
     let forged = browser.post("/console/users", &forged).await.assert(403, "earlier sign-in");
     assert!(!forged.text.contains("Lovelace"));
