@@ -2,14 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::components::{Field, labelled};
+use super::components::{Field, Ids, labelled};
 
 /// A choice of one of these pairs of value and label. The field's value is the chosen one.
 pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
-    labelled(field, |id, described| {
+    labelled(field, |Ids { id, named, described }| {
         html! {
             select name=(field.name) id=(id) required[field.required]
-                aria-describedby=[described] aria-invalid=[field.error.map(|_| "true")] {
+                aria-labelledby=(named) aria-describedby=[described]
+                aria-invalid=[field.error.map(|_| "true")] {
                 @for (value, text) in options {
                     option value=(value) selected[*value == field.value] { (text) }
                 }

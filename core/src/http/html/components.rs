@@ -107,17 +107,17 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
     let value = if field.kind == "password" { "" } else { field.value };
     let capitals = field.is_verbatim.then_some("none");
     let spelling = field.is_verbatim.then_some("false");
-    labelled(field, |id, described| {
+    labelled(field, |Ids { id, named, described }| {
         html! {
             @if field.kind == "textarea" {
                 textarea #(id) name=(field.name) rows="4" required[field.required]
-                    autocapitalize=[capitals] spellcheck=[spelling]
+                    autocapitalize=[capitals] spellcheck=[spelling] aria-labelledby=(named)
                     aria-describedby=[described] aria-invalid=[invalid] { (value) }
             } @else {
                 input #(id) type=(field.kind) name=(field.name) value=(value)
                     required[field.required] autocomplete=(field.autocomplete)
                     inputmode=[field.inputmode] minlength=[field.chars_min]
-                    autocapitalize=[capitals] spellcheck=[spelling]
+                    autocapitalize=[capitals] spellcheck=[spelling] aria-labelledby=(named)
                     aria-describedby=[described] aria-invalid=[invalid];
             }
         }
@@ -136,35 +136,40 @@ pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
 
 /// An image to choose, by the camera if it is the `capture` of one, with a preview where a script runs.
 pub(crate) fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>) -> Markup {
-    labelled(field, |id, described| {
+    labelled(field, |Ids { id, named, described }| {
         html! {
             input #(id) type="file" name=(field.name) accept=(accept) capture=[capture]
-                required[field.required] aria-describedby=[described]
+                required[field.required] aria-labelledby=(named) aria-describedby=[described]
                 aria-invalid=[field.error.map(|_| "true")] data-preview="";
             img.preview alt="" hidden;
         }
     })
 }
 
-/// A field's label, hint and error, and the `control` under them: of its id, and of the id of hint
-/// and error if there are any.
-pub(super) fn labelled(
-    field: &Field<'_>,
-    control: impl FnOnce(&str, Option<&str>) -> Markup,
-) -> Markup {
+/// Ids of a control, of its label alone, and of its hint and error if there are any.
+#[derive(Clone, Copy)]
+pub(super) struct Ids<'a> {
+    pub(super) id: &'a str,
+    /// Names the control: hint and error, which stand in the same label, describe it.
+    pub(super) named: &'a str,
+    pub(super) described: Option<&'a str>,
+}
+
+/// A field's label, hint and error, and the `control` under them.
+pub(super) fn labelled(field: &Field<'_>, control: impl FnOnce(Ids<'_>) -> Markup) -> Markup {
     let id = format!("field-{}{}", field.prefix, field.name);
-    let about = format!("{id}-about");
+    let (named, about) = (format!("{id}-label"), format!("{id}-about"));
     let described = (field.hint.is_some() || field.error.is_some()).then_some(about.as_str());
     html! {
         label for=(id) {
-            span { (field.label) }
+            span #(named) { (field.label) }
             @if described.is_some() {
                 span #(about) {
                     @if let Some(hint) = field.hint { span.hint { (hint) } " " }
                     @if let Some(error) = field.error { span.field-error { (error) } }
                 }
             }
-            (control(&id, described))
+            (control(Ids { id: &id, named: &named, described }))
         }
     }
 }
@@ -356,4 +361,29 @@ pub(crate) fn dialog(label: &str, body: &Markup) -> Markup {
 /// The same, which is open at once if its form was refused: the error stands at a field in it.
 pub(crate) fn form_dialog(label: &str, is_refused: bool, body: &Markup) -> Markup {
     html! { details.dialog open[is_refused] { summary { (label) } div { (body) } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_has_its_label_as_its_name_and_the_rest_as_its_description() {
+        let name = Field {
+            prefix: "new-",
+            hint: Some("As on your card."),
+            error: Some("It is missing."),
+            ..Field::text("name", "Name")
+        };
+        for kind in ["text", "textarea"] {
+            let shown = field(&Field { kind, ..name }).into_string();
+            for part in [
+                "<span id=\"field-new-name-label\">Name</span>",
+                "aria-labelledby=\"field-new-name-label\"",
+                "aria-describedby=\"field-new-name-about\"",
+            ] {
+                assert!(shown.contains(part), "{part}: {shown}");
+            }
+        }
+    }
 }
