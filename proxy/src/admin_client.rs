@@ -106,10 +106,11 @@ impl AdminClient {
                 request.header("content-type", content_type).body(file)
             }
         };
-        let unreachable = "the admin listener does not answer";
-        let answer = request.send().await.context(unreachable)?;
+        let silent =
+            |error| StartupError::unanswered("the admin listener does not answer", &error);
+        let answer = request.send().await.map_err(silent)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let bytes = answer.bytes().await.context(unreachable)?;
+        let bytes = answer.bytes().await.map_err(silent)?;
         if status.is_success() {
             return Ok((headers, bytes.into()));
         }

@@ -63,9 +63,9 @@ fn lifetime(token: &str) -> Option<Duration> {
 }
 
 async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
-    let unreachable = "the edge cannot be reached";
-    let answer = request.send().await.context(unreachable)?;
-    let (status, body) = (answer.status(), answer.bytes().await.context(unreachable)?);
+    let silent = |error| StartupError::unanswered("the edge does not answer", &error);
+    let answer = request.send().await.map_err(silent)?;
+    let (status, body) = (answer.status(), answer.bytes().await.map_err(silent)?);
     if status == StatusCode::TOO_MANY_REQUESTS {
         return Err("the edge limits the rate (429): raise `rateLimits` of this partner, and \
                     `ratelimit.address` of the edge"

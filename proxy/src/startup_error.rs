@@ -58,6 +58,18 @@ impl<T, E: fmt::Display> Context<T> for Result<T, E> {
 }
 
 impl StartupError {
+    /// The failure of a call over HTTP: `what` does not answer, and the innermost cause, without its URL.
+    pub(crate) fn unanswered(what: impl fmt::Display, error: &reqwest::Error) -> Self {
+        if error.is_timeout() {
+            return format!("{what}: nothing came in time").into();
+        }
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        format!("{what}: {cause}").into()
+    }
+
     /// A finding of a walk or a check: what is wrong, in a sentence or a line each.
     pub(crate) fn finding(sentence: String) -> Self {
         Self { sentence, is_finding: true }

@@ -19,7 +19,6 @@ use super::{ConfigFile, Run, StartupError};
 use crate::admin_client::http_client;
 use crate::output;
 use crate::server;
-use crate::startup_error::Context as _;
 
 /// Longest wait for the edge's metrics.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -91,11 +90,11 @@ impl Top {
 }
 
 async fn read(client: &Client, clock: &Clock, url: &str) -> Result<Sample, StartupError> {
-    let silent = format!("'{url}' does not answer");
-    let answer = client.get(url).send().await.context(&silent)?;
+    let silent = |error| StartupError::unanswered(format_args!("'{url}' does not answer"), &error);
+    let answer = client.get(url).send().await.map_err(silent)?;
     if !answer.status().is_success() {
         return Err(StartupError::from(format!("'{url}' answers {}", answer.status())));
     }
-    let text = answer.text().await.context(&silent)?;
+    let text = answer.text().await.map_err(silent)?;
     Ok(Sample::read(&text, clock.monotonic_ns()))
 }

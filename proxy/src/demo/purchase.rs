@@ -143,7 +143,8 @@ impl<'a> Buyer<'a> {
 
     async fn pay(&self, payment_url: &str) -> Result<(), StartupError> {
         const PAGE: &str = "the payment page";
-        let page = self.partner.http.get(payment_url).send().await.context(PAGE)?;
+        let silent = |error| StartupError::unanswered(PAGE, &error);
+        let page = self.partner.http.get(payment_url).send().await.map_err(silent)?;
         if !page.status().is_success() {
             return Err(format!("{PAGE}: {}", page.status()).into());
         }
@@ -153,7 +154,7 @@ impl<'a> Buyer<'a> {
             .post(payment_url)
             .header("content-type", "application/x-www-form-urlencoded")
             .body("action=pay");
-        let paid = form.send().await.context(PAGE)?;
+        let paid = form.send().await.map_err(silent)?;
         if paid.status().is_success() || paid.status().is_redirection() {
             return Ok(());
         }

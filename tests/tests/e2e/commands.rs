@@ -208,7 +208,7 @@ async fn an_edge_is_watched_by_command() {
     }
     assert!(!shown.contains('\u{1b}'), "a file gets no control characters: {shown}");
     let nobody = refusal(&edge, "top --count 1 --metrics http://127.0.0.1:1/metrics").await;
-    assert!(nobody.contains("does not answer"), "{nobody}");
+    assert!(nobody.contains("does not answer: Connection refused"), "{nobody}");
 }
 
 #[tokio::test]
