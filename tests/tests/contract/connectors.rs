@@ -24,6 +24,7 @@ mod return_fees;
 mod returns;
 mod routes;
 mod sale;
+mod same_number;
 mod unmatched;
 
 use bytes::Bytes;

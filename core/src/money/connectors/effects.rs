@@ -8,16 +8,18 @@ use uuid::Uuid;
 use super::bank_transfer::BankTransfer;
 use super::commands::{self, CommandKind, body_context};
 use super::network_fee::NetworkFee;
-use super::settlement::{self, Fact, OrderAmounts};
+use super::settlement::{self, Fact};
 use super::{accounts, deposits, screening};
 use crate::Core;
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::refund_withdrawals::withdraw_rejected;
+use crate::money::payments::terms::OrderTerms;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::OrderEvent;
+use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 
 /// Reason of an order that waits because its coins were not sent.
@@ -131,7 +133,10 @@ async fn sent(
     kind: CommandKind,
 ) -> Result<Vec<Cause>> {
     let Finished { client, connector, result, .. } = finished;
-    let Some(amounts) = OrderAmounts::find(conn, Some(*client), order).await? else {
+    // A purchase and a sale of one partner may have one number.
+    let side = if kind == CommandKind::PayoutSend { Side::Buy } else { Side::Sell };
+    let key = OrderKey { client: *client, order };
+    let Some(terms) = OrderTerms::lock(conn, key, side).await? else {
         return Ok(Vec::new());
     };
     let text = |name: &str| {
@@ -149,12 +154,9 @@ async fn sent(
         }
         _ => (PaymentKind::TransferSent, None, text("providerReference")),
     };
-    let (amount, currency) = match kind {
-        PaymentKind::PayoutSent => (amounts.coins, amounts.asset),
-        _ => (amounts.fiat, amounts.currency),
-    };
+    let (payout, currency) = terms.amounts.payout();
     // It may be a part, which had come back.
-    let amount = finished.amount(core)?.unwrap_or(amount);
+    let amount = finished.amount(core)?.unwrap_or(payout);
     let fact = Fact {
         kind,
         connector,
@@ -162,7 +164,7 @@ async fn sent(
         reference: reference.unwrap_or_else(|| finished.command.to_string()),
         original: None,
         amount,
-        currency,
+        currency: currency.to_owned(),
         client: Some(*client),
         order: Some(order),
         transaction_id,

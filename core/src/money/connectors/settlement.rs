@@ -119,7 +119,7 @@ pub(super) struct OrderAmounts {
 }
 
 impl OrderAmounts {
-    /// The order of this number, of this partner if one is named.
+    /// The order of this number, whoever's it is, or of this partner; `None` if there are two.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -128,7 +128,7 @@ impl OrderAmounts {
         client: Option<ClientId>,
         order: OrderId,
     ) -> Result<Option<Self>> {
-        let row = sqlx::query!(
+        let mut rows = sqlx::query!(
             r#"
             select client_id as "client_id!", fiat_amount as "fiat_amount!",
                 fiat_currency as "fiat_currency!", crypto_amount as "crypto_amount!",
@@ -141,14 +141,18 @@ impl OrderAmounts {
                     crypto_currency from sell_order where order_id = $2
             ) o
             where $1::uuid is null or client_id = $1
-            limit 1
+            limit 2
             "#,
             client.map(ClientId::uuid),
             order.number(),
         )
-        .fetch_optional(conn)
+        .fetch_all(conn)
         .await?;
-        Ok(row.map(|row| Self {
+        if rows.len() > 1 {
+            // Of two orders with one number, neither is meant for sure.
+            return Ok(None);
+        }
+        Ok(rows.pop().map(|row| Self {
             client: row.client_id.into(),
             fiat: row.fiat_amount,
             currency: row.fiat_currency,
