@@ -91,8 +91,9 @@ pub(super) struct Sent {
     returned: Vec<Decimal>,
     /// Payouts that have come back as a whole.
     back: Vec<Payout>,
-    /// A return without a reference of its own was reported: any other one may repeat it.
-    has_unnamed_return: bool,
+    /// The amount that came back by reports without a reference of their own, less what others have
+    /// repeated of it that have one: while some is left, any other return may repeat it.
+    unnamed: Decimal,
     /// Payouts that a refund of the order has undone as a whole: their return says nothing new.
     undone: Vec<Payout>,
     /// The last report has moved coins or money that were in no earlier one.
@@ -113,12 +114,14 @@ impl Sent {
                 connector as "connector!",
                 nullif(provider_reference, payment_id::text) as reference,
                 case when kind in ('payout-failed', 'transfer-returned')
-                    then original_reference end as payout
+                    then original_reference end as payout,
+                exists (select from payment_alias a where a.client_id = payment.client_id
+                    and a.payment_id = payment.payment_id) as "is_renamed!"
             from payment where client_id = $1 and order_id = $2 and currency = $3
                 and kind in ('payout-sent', 'payout-confirmed', 'payout-failed', 'transfer-sent',
                     'transfer-completed', 'transfer-returned')
             union all
-            select e.entry_id, e.kind, abs(l.amount), '', null, null from ledger_entry e
+            select e.entry_id, e.kind, abs(l.amount), '', null, null, false from ledger_entry e
             join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
             join ledger_account a on a.client_id = l.client_id and a.account_id = l.account_id
             where e.client_id = $1 and e.order_id = $2 and a.currency = $3
@@ -148,7 +151,12 @@ impl Sent {
             let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
             let reference = row.payout.or(row.reference).map(plain);
             let name = Name { connector: row.connector, reference };
+            let unnamed = sent.unnamed;
             sent.apply(report, name, row.amount);
+            if row.is_renamed {
+                // It was told again under a reference of its own.
+                sent.unnamed = unnamed;
+            }
         }
         Ok(sent)
     }
@@ -157,7 +165,7 @@ impl Sent {
         let known = self.find(report, &name, amount);
         let is_more = known.is_none() && self.is_certain(report) && self.has_come_back(&name);
         self.has_moved = is_more || report.is_return() == known.is_some();
-        self.has_unnamed_return |= report == PayoutReport::Return;
+        self.count_unnamed(report, &name, amount);
         match (report, known) {
             (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
@@ -182,6 +190,20 @@ impl Sent {
         }
     }
 
+    /// Counts what the last report has brought back without a reference of its own, and takes off what
+    /// one that has such a reference tells of without moving anything.
+    fn count_unnamed(&mut self, report: PayoutReport, name: &Name, amount: Decimal) {
+        // One of a payout that a refund has undone, or that is not known, repeats no return.
+        let is_known = self.out.iter().chain(&self.back).any(|one| one.is_named(name));
+        match (report, self.has_moved) {
+            (PayoutReport::Return, true) => self.unnamed += amount,
+            (PayoutReport::NamedReturn, false) if is_known => {
+                self.unnamed = (self.unnamed - amount).max(Decimal::ZERO);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes out so much of what has left, what has not arrived first. A rest is last: it is a fee since
     /// the refund, and may come back, but for refunds of earlier versions, which have undone it.
     fn undo(&mut self, mut amount: Decimal) {
@@ -200,9 +222,10 @@ impl Sent {
         }
     }
 
-    /// True for a return that repeats no earlier one: each of them has a reference of its own.
+    /// True for a return that repeats no earlier one: it has a reference of its own, and so has what has
+    /// come back.
     fn is_certain(&self, report: PayoutReport) -> bool {
-        report == PayoutReport::NamedReturn && !self.has_unnamed_return
+        report == PayoutReport::NamedReturn && self.unnamed.is_zero()
     }
 
     /// True if all of the payout of this name has come back.

@@ -79,5 +79,25 @@ async fn a_return_that_was_told_by_its_transfers_reference_is_that_of_one_event(
     let rest = returned(&transfer, "bank-3", whole - part);
     assert!(!is_known(&connector, rest).await, "it is of another amount");
     assert_eq!(left(&context).await, Decimal::ZERO);
+    let equal = returned(&transfer, "bank-4", part);
+    assert!(!is_known(&connector, equal).await, "the earlier one is that of one event");
+    assert_eq!(left(&context).await, -part);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_return_by_hand_of_what_was_told_leaves_the_next_one_to_be_booked() {
+    let context = TestContext::start().await;
+    let (connector, transfer) = sent(&context).await;
+    let whole = left(&context).await;
+    let part = whole - Decimal::from(5);
+    assert!(!is_known(&connector, returned(&transfer, "bank-2", part)).await);
+    let by_hand = json!({"partner": "acme", "kind": "transfer-returned", "amount": number(part),
+        "currency": "EUR", "connector": "manual", "providerReference": "hand",
+        "orderId": transfer["body"]["orderId"], "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    assert_eq!(left(&context).await, whole - part, "it is the same money");
+    assert!(!is_known(&connector, returned(&transfer, "bank-3", part)).await);
+    assert_eq!(left(&context).await, whole - part - part);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

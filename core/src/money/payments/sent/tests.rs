@@ -198,3 +198,57 @@ fn a_return_of_what_was_undone_moves_nothing_by_any_reference() {
         assert_eq!(sent.has_moved(), moved, "{reference} {amount}");
     }
 }
+
+#[test]
+fn a_return_without_a_reference_of_its_own_is_repeated_as_far_as_it_has_moved() {
+    use PayoutReport::{Begin, NamedReturn, Return};
+    for reports in [
+        // It repeats the first one itself.
+        &[
+            (Begin, "a", 100, true),
+            (NamedReturn, "a", 95, true),
+            (Return, "hand", 95, false),
+            (NamedReturn, "a", 95, true),
+        ][..],
+        &[
+            (Begin, "a", 100, true),
+            (Return, "hand", 95, true),
+            (NamedReturn, "a", 95, false),
+            (NamedReturn, "a", 95, true),
+        ],
+        &[
+            (Begin, "a", 100, true),
+            (Return, "hand", 100, true),
+            (NamedReturn, "a", 95, false),
+            (NamedReturn, "a", 95, false),
+            (NamedReturn, "a", 95, true),
+        ],
+        // One of a payout that is not known repeats none.
+        &[
+            (Begin, "a", 100, true),
+            (Return, "hand", 100, true),
+            (NamedReturn, "c", 100, false),
+            (NamedReturn, "a", 100, false),
+        ],
+    ] {
+        let mut sent = Sent::default();
+        for &(report, reference, amount, moved) in reports {
+            sent.apply(report, named(reference), amount.into());
+            assert_eq!(sent.has_moved(), moved, "{report:?} {reference} {amount} of {reports:?}");
+        }
+    }
+}
+
+#[test]
+fn a_return_of_what_was_undone_repeats_none_of_another_payout() {
+    use PayoutReport::{Begin, NamedReturn, Return};
+    let mut sent = Sent::default();
+    for (report, reference, amount) in [(Begin, "b", 60), (Begin, "a", 60), (Return, "hand", 60)] {
+        sent.apply(report, named(reference), amount.into());
+    }
+    sent.undo(60.into());
+    for reference in ["b", "a"] {
+        sent.apply(NamedReturn, named(reference), 60.into());
+        assert!(!sent.has_moved(), "{reference}");
+    }
+}
