@@ -2,6 +2,7 @@
 
 use super::purchase::{live, paid_order, status};
 use super::*;
+use crate::orders::count;
 use crate::payments::problems;
 
 #[tokio::test]
@@ -78,5 +79,20 @@ async fn coins_whose_currency_is_not_their_asset_are_refused_until_it_is_told_wh
     assert_eq!(told, json!({"duplicate": false}), "nothing was kept of the wrong ones");
     assert_eq!(connector.event(confirmed).await.json(), json!({"duplicate": true}));
     assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn coins_whose_end_names_their_transaction_alone_have_left_once() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "transactionId": "0xab",
+        "occurredAt": "2026-03-01T12:10:00Z", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    let of_none = "select count(*) from ledger_entry where order_id is null";
+    assert_eq!(count(&context, of_none).await, 0);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

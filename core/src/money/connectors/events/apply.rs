@@ -313,7 +313,8 @@ async fn read_payment(
     client: Option<ClientId>,
     report: &Report,
 ) -> Result<Option<NamedPayment>> {
-    let own = report.provider_reference.as_deref();
+    // As it is recorded: a payout may be named by its transaction alone.
+    let own = report.provider_reference.as_deref().or(report.transaction_id.as_deref());
     let Some(original) = report.original_reference.as_deref().or(own) else { return Ok(None) };
     let found = sqlx::query!(
         r#"
