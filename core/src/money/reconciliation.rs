@@ -33,6 +33,17 @@ pub(crate) struct Difference {
     currency: String,
     /// By the books, where the two differ, or where an earlier line of the statement is that payment.
     booked_amount: Option<JsonDecimal>,
+    /// References besides that its payment may have: kept for the check of the books, and in no answer.
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_references: Vec<String>,
+}
+
+impl Difference {
+    /// The difference as answers have it.
+    pub(crate) fn told(self) -> Self {
+        Self { other_references: Vec::new(), ..self }
+    }
 }
 
 /// The result of a reconciliation.
@@ -199,17 +210,21 @@ async fn in_books_alone(
         amount: JsonDecimal(row.amount),
         currency: row.currency,
         booked_amount: None,
+        other_references: Vec::new(),
     });
     Ok(missing.collect())
 }
 
 fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
+    let mut other_references = references(line);
+    other_references.retain(|name| *name != line.provider_reference);
     Difference {
         side: side.to_owned(),
         provider_reference: line.provider_reference.clone(),
         amount: JsonDecimal(line.amount),
         currency: line.currency.clone(),
         booked_amount: booked.map(JsonDecimal),
+        other_references,
     }
 }
 

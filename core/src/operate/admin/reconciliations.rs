@@ -207,9 +207,10 @@ pub struct Reconciliation {
 
 impl Reconciliation {
     fn new(id: Uuid, connector: String, result: Reconciled, created_at: DateTime<Utc>) -> Self {
-        let Reconciled { matched, recorded, mut differences } = result;
+        let Reconciled { matched, recorded, differences } = result;
         let has_more = differences.len() > DIFFERENCES_MAX;
-        differences.truncate(DIFFERENCES_MAX);
+        let differences = differences.into_iter().take(DIFFERENCES_MAX).map(Difference::told);
+        let differences = differences.collect();
         Self { id, connector, matched, recorded, differences, has_more, created_at }
     }
 }

@@ -35,6 +35,7 @@ async fn a_transfer_whose_return_is_on_a_statement_first_comes_back_once() {
             "currency": "EUR", "occurredAt": "2026-03-01T00:00:00Z", "providerReference": "T1"});
         bank.event(event).await.assert_status(200);
     }
+    assert_eq!(problems(&context).await, [Value::Null; 0], "its connector has told of both");
     let made = reconcile_at(&context, PATH, &statement).await;
     assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
     assert_eq!(made["differences"], json!([]));
@@ -50,12 +51,17 @@ async fn returns_of_one_transfer_are_known_by_references_of_their_own() {
     let bank = Connector::new(&context, "bank", &["transfer.send"]).await;
     // The bank gives them no other name than that of the transfer.
     let back = |amount: &str| returned("T1").replace("bank-2", "T1").replace(">100<", amount);
+    let made = reconcile_at(&context, PATH, &camt(&[back(">60<"), back(">40<")])).await;
+    assert_eq!(made["differences"].as_array().unwrap().len(), 2);
+    assert_eq!(made["differences"][0]["otherReferences"], Value::Null, "it is told to nobody");
+    assert_eq!(problems(&context).await.len(), 2);
     for (reference, amount) in [("T1/2026-03-01/60", 60), ("T1/2026-03-01/40", 40)] {
         let event = json!({"id": reference, "kind": "transfer.returned", "partner": "acme",
             "amount": amount, "currency": "EUR", "occurredAt": "2026-03-01T00:00:00Z",
             "providerReference": reference, "originalReference": "T1"});
         bank.event(event).await.assert_status(200);
     }
+    assert_eq!(problems(&context).await, [Value::Null; 0], "its connector has told of both");
     let made = reconcile_at(&context, PATH, &camt(&[back(">60<"), back(">40<")])).await;
     assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
     assert_eq!(made["differences"], json!([]));

@@ -29,8 +29,8 @@ impl Open {
 }
 
 /// Checks every account that was ever reconciled. A difference ends when the books have the
-/// statement's amount under its reference, which they have for an earlier line where they had it at
-/// the time, or when a later statement does not show it.
+/// statement's amount under one of its references, which they have for an earlier line where they had
+/// it at the time, or when a later statement does not show it.
 pub(super) async fn check(core: &Core) -> Result<Page> {
     let checked = sqlx::query_scalar!(
         r#"select count(distinct connector) as "checked!" from reconciliation"#
@@ -48,11 +48,16 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
             d."providerReference" as "reference!", d.amount as "amount!", d.currency as "currency!"
         from last cross join lateral jsonb_to_recordset(last.differences)
             as d (side text, "providerReference" text, amount numeric, currency text,
-                "bookedAmount" numeric)
+                "bookedAmount" numeric, "otherReferences" jsonb)
+        cross join lateral (
+            select array_append(array(
+                select jsonb_array_elements_text(coalesce(d."otherReferences", '[]'))),
+                d."providerReference") as "references") named
         where d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
             or not exists (
             select from payment p
-            where p.connector = last.connector and p.provider_reference = d."providerReference"
+            where p.connector = last.connector
+                and p.provider_reference = any (named."references")
                 and p.currency = d.currency
                 and case when p.kind in ('received', 'deposit-received', 'transfer-returned',
                         'payout-failed', 'dispute-won')
@@ -64,7 +69,7 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
             select from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = last.connector
-                and c.provider_reference = d."providerReference"
+                and c.provider_reference = any (named."references")
                 and p.currency = d.currency and -c.amount - c.rest = d.amount)
         order by last.connector, d."providerReference"
         "#,
