@@ -122,7 +122,7 @@ impl Booked {
 }
 
 async fn orders(core: &Core, after: i64) -> Result<Page> {
-    let rows = sqlx::query!(
+    let mut rows = sqlx::query!(
         r#"
         with page as (
             select client_id, order_id, false as sold, status, fiat_amount, crypto_amount,
@@ -160,8 +160,12 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     )
     .fetch_all(&core.db)
     .await?;
+    let end = rows.last().filter(|_| is_full(rows.len())).map(|row| row.order_id);
+    // More orders may have the last number of a full page: the next one has all of them.
+    let before = rows.partition_point(|row| Some(row.order_id) < end);
+    rows.truncate(if before > 0 { before } else { rows.len() });
     let next = match rows.last() {
-        Some(last) if is_full(rows.len()) => format!("orders/{}", last.order_id),
+        Some(last) if end.is_some() => format!("orders/{}", last.order_id),
         _ => entries_after(Uuid::nil().into(), Uuid::nil()),
     };
     let asked = rows.iter().filter(|row| row.has_set_aside);

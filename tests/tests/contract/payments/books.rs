@@ -86,6 +86,36 @@ async fn an_order_whose_postings_do_not_fit_its_state_is_found() {
 }
 
 #[tokio::test]
+async fn orders_of_one_number_are_checked_where_a_page_ends_between_them() {
+    let context = TestContext::start().await;
+    for slug in ["acme", "other"] {
+        let partner = context.partner(slug).await;
+        OrderFixture::order(&context, &partner, None, None).await;
+    }
+    for change in [
+        "update buy_order set order_id = 2000",
+        // As many before them as leave the page of 2000 one place.
+        "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
+             wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \
+             crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
+             spread_fee, affiliate_fee, is_estimated_quote, terms_digest, expires_at, created_at, \
+             updated_at) \
+         select o.client_id, n, gen_random_uuid(), o.status, o.pair, o.payment_method, \
+             o.wallet_address, o.wallet_type, o.fiat_amount, o.fiat_currency, o.crypto_amount, \
+             o.crypto_currency, o.price, o.partner_fee, o.provider_fee, o.payment_method_fee, \
+             o.network_fee, o.spread_fee, o.affiliate_fee, o.is_estimated_quote, o.terms_digest, \
+             o.expires_at, o.created_at, o.updated_at \
+         from buy_order o join client c on c.client_id = o.client_id, generate_series(1, 1999) n \
+         where c.slug = 'acme'",
+        "update buy_order set status = 'completed' where order_id = 2000",
+    ] {
+        sqlx::query(change).execute(context.db()).await.unwrap();
+    }
+    let found = problems(&context).await;
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[tokio::test]
 async fn beancount_agrees_with_the_books() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
