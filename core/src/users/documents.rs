@@ -60,6 +60,11 @@ impl Document {
     pub(super) const fn has_image(&self) -> bool {
         self.image.is_some()
     }
+
+    /// True if both are the same side of the same document.
+    fn is_same_side(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.side == other.side
+    }
 }
 
 /// One side of a document whose image, if it has one, is in the object store.
@@ -71,7 +76,7 @@ pub(super) struct StoredDocument {
 }
 
 /// Reads `identityDocument`, in either of the API document's spellings. Anything but a list of
-/// objects with type and side is ER048; an invalid image is ER078.
+/// objects with type and side, each side once, is ER048; an invalid image is ER078.
 pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&UploadedBody>) -> Vec<Document> {
     let Some(value) = fields.value("identityDocument").cloned() else { return Vec::new() };
     let Some(items) = value.as_array().filter(|items| items.len() <= DOCUMENTS_MAX) else {
@@ -82,9 +87,12 @@ pub(super) fn read(fields: &mut Fields<'_>, upload: Option<&UploadedBody>) -> Ve
         );
         return Vec::new();
     };
-    let mut documents = Vec::new();
+    let mut documents: Vec<Document> = Vec::new();
     for item in items {
         match read_one(item, |text| body::image(upload, text)) {
+            Ok(document) if documents.iter().any(|one| one.is_same_side(&document)) => {
+                fields.refuse_with(Code::RequestMalformed, "identityDocument", "each side once");
+            }
             Ok(document) => documents.push(document),
             Err((code, detail)) => fields.refuse_with(code, "identityDocument", detail),
         }

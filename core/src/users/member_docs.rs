@@ -93,6 +93,10 @@ const fn members(form: FormKind) -> [Member; COUNT] {
             "Of an identity check elsewhere. Given once to the provider that checks the user's \
              identity, then erased; also erased with the user.",
         ),
-        optional("identityDocument", Kind::List(&SIDES), "At most 8 sides, and 32 of one user."),
+        optional(
+            "identityDocument",
+            Kind::List(&SIDES),
+            "At most 8 sides, each once, and 32 of one user.",
+        ),
     ]
 }

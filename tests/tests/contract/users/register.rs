@@ -48,6 +48,8 @@ async fn a_registered_user_is_answered_as_documented() {
 async fn every_violation_has_its_code() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
+    let side = json!({"documentType": "passport", "documentSide": "front", "data": PNG});
+    let twice = json!([side, {"document_type": "passport", "document_side": "front"}]);
     for (members, code) in [
         (json!({"email": "ada@b"}), "ER001"),
         (json!({"email": 7}), "ER001"),
@@ -91,6 +93,7 @@ async fn every_violation_has_its_code() {
         (json!({"amld5QuestionAnswers": ["a"]}), "ER048"),
         (json!({"amld5QuestionAnswers": {"shoe-size": "44"}}), "ER048"),
         (json!({"identityDocument": [{"documentSide": "front"}]}), "ER048"),
+        (json!({"identityDocument": twice}), "ER048"),
         (
             json!({"identityDocument":
                 [{"documentType": "passport", "documentSide": "front", "data": "AAAA"}]}),
