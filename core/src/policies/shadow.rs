@@ -1,6 +1,7 @@
 //! Shadow runs, request samples and log lines, off the request path: jobs go to a bounded queue, which a
 //! worker drains at each run.
 
+mod logged_call;
 mod queue;
 
 use std::collections::HashMap;
@@ -9,12 +10,13 @@ use std::sync::atomic::Ordering;
 
 use futures::StreamExt as _;
 use rampart_plugins::contract::PolicyKind;
-use rampart_plugins::{CallClass, CallReport, FailureKind, LogLine, Policy};
+use rampart_plugins::{CallClass, CallReport, FailureKind, Policy};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::logged_call::LoggedCall;
+pub(super) use self::logged_call::queue_log;
 pub use self::queue::ShadowQueue;
-use super::dry_run::report::level;
 use super::evaluate::context::{Attributes, NS_PER_MS, live_context};
 use super::evaluate::redaction::redacted;
 use super::kinds::{CallInputs, PolicyRequest, reported_input};
@@ -44,18 +46,6 @@ enum Job {
         input: Box<dyn FnOnce() -> Value + Send>,
     },
     Log(LoggedCall),
-}
-
-/// Lines that a live call logged.
-struct LoggedCall {
-    client: ClientId,
-    kind: PolicyKind,
-    version: i64,
-    slot: u64,
-    request_id: String,
-    lines: Vec<LogLine>,
-    lines_dropped: u32,
-    calls_dropped: u64,
 }
 
 /// Result of a shadow run.
@@ -131,35 +121,6 @@ pub(super) fn queue_sample<R: PolicyRequest>(
         let input = Box::new(move || reported_input(&request, &attributes));
         let client = client.id();
         core.policy_shadows.push(client, Job::Sample { client, kind: R::KIND, slot, input });
-    }
-}
-
-/// Queues the lines of a live call to be stored, at the rate of the policy's throttle.
-pub(super) fn queue_log(
-    core: &Core,
-    client: &Client,
-    active: &ActivePolicy,
-    lines: Vec<LogLine>,
-    lines_dropped: u32,
-) {
-    let Some(slot) = active.stored_log.next_slot(core.clock.monotonic_ns() / NS_PER_MS) else {
-        active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    let calls_dropped = active.log_calls_dropped.swap(0, Ordering::Relaxed);
-    let job = Job::Log(LoggedCall {
-        client: client.id(),
-        kind: active.kind,
-        version: active.version,
-        slot,
-        request_id: client.request_id.to_string(),
-        lines,
-        lines_dropped,
-        calls_dropped,
-    });
-    if !core.policy_shadows.push(client.id(), job) {
-        // This call is one of those that the next one tells of.
-        active.log_calls_dropped.fetch_add(calls_dropped + 1, Ordering::Relaxed);
     }
 }
 
@@ -265,33 +226,6 @@ impl Core {
                 self.metrics.row_failed(SWEEP, client, &"log", error)?;
             }
         }
-        Ok(())
-    }
-
-    /// Stores the lines of a call. They are the partner's text, so words that may identify somebody are
-    /// left out.
-    async fn write_log(&self, logged: LoggedCall) -> Result<()> {
-        let line =
-            |line: &LogLine| json!({"level": level(line.level), "text": redacted(&line.text)});
-        let lines: Vec<Value> = logged.lines.iter().map(line).collect();
-        sqlx::query!(
-            "insert into policy_log (client_id, kind, slot, version, request_id, lines, \
-                 lines_dropped, calls_dropped, at) values ($1, $2, $3, $4, $5, $6, $7, $8, now()) \
-             on conflict (client_id, kind, slot) do update set version = excluded.version, \
-                 request_id = excluded.request_id, lines = excluded.lines, \
-                 lines_dropped = excluded.lines_dropped, \
-                 calls_dropped = excluded.calls_dropped, at = excluded.at",
-            logged.client.uuid(),
-            logged.kind.as_str(),
-            i16::try_from(logged.slot).unwrap_or(0),
-            logged.version,
-            logged.request_id,
-            Value::from(lines),
-            i64::from(logged.lines_dropped),
-            i64::try_from(logged.calls_dropped).unwrap_or(i64::MAX),
-        )
-        .execute(&self.db)
-        .await?;
         Ok(())
     }
 
