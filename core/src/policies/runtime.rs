@@ -20,6 +20,7 @@ pub(crate) mod verification_keys;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::compiled::Policies;
+pub(crate) use self::fuel_budget::FuelBudget;
 pub(crate) use self::rollout::Rollout;
 pub(crate) use self::sample_throttle::SAMPLES_MAX;
 pub(crate) use self::slot::Slot;

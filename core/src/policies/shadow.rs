@@ -22,8 +22,9 @@ use super::evaluate::redaction::redacted;
 use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
-use crate::policies::runtime::{ActivePolicy, Rollout, Slot};
+use crate::policies::runtime::{ActivePolicy, FuelBudget, Rollout, Slot};
 use rampart_types::ClientId;
 
 /// The worker in metrics and logs.
@@ -37,7 +38,7 @@ enum Job {
     Shadow {
         client: ClientId,
         rollout: Arc<Rollout>,
-        run: Box<dyn FnOnce(&Policy) -> Comparison + Send>,
+        run: Box<dyn FnOnce(&Policy) -> ShadowRun + Send>,
     },
     Sample {
         client: ClientId,
@@ -46,6 +47,13 @@ enum Job {
         input: Box<dyn FnOnce() -> Value + Send>,
     },
     Log(LoggedCall),
+}
+
+/// A shadow run that was made.
+struct ShadowRun {
+    comparison: Comparison,
+    /// Fuel that it burnt.
+    fuel: u64,
 }
 
 /// Result of a shadow run.
@@ -75,8 +83,12 @@ pub(super) fn queue_run<R: PolicyRequest>(
     let run = move |policy: &Policy| {
         let inputs = CallInputs { context: &context, config: &candidate.config, keys: &keys };
         match request.call(CallClass::Background, policy, inputs) {
-            Some(report) => compare(&request, &attributes, active.as_ref(), report),
-            None => Comparison::Skipped,
+            Some(report) => {
+                let fuel = report.fuel;
+                let comparison = compare(&request, &attributes, active.as_ref(), report);
+                ShadowRun { comparison, fuel }
+            }
+            None => ShadowRun { comparison: Comparison::Skipped, fuel: 0 },
         }
     };
     let job = Job::Shadow { client: client.id(), rollout: Arc::clone(rollout), run: Box::new(run) };
@@ -196,7 +208,9 @@ impl Core {
     /// Runs jobs off the serving threads, the shadow runs among them with this code, and stores their
     /// results.
     async fn run_shadow_jobs(&self, code: Option<Policy>, jobs: Vec<Job>) -> Result<()> {
-        let results = tokio::task::spawn_blocking(move || run(code.as_ref(), jobs)).await;
+        let (clock, fuel_max) = (self.clock.clone(), self.settings.policy.fuel_per_second_max);
+        let work = move || run(code.as_ref(), jobs, &clock, fuel_max);
+        let results = tokio::task::spawn_blocking(work).await;
         let results = results.map_err(|error| Error::internal("run shadow jobs", error))?;
         for (client, rollout, tally) in results.tallies.into_values() {
             if let Err(error) = self.write_tally(client, &rollout, tally).await {
@@ -303,14 +317,19 @@ fn by_rollout(jobs: Vec<Job>) -> (HashMap<Uuid, RolloutJobs>, Vec<Job>) {
     (rollouts, others)
 }
 
-/// Runs jobs; without the code, shadow runs are skipped.
-fn run(code: Option<&Policy>, jobs: Vec<Job>) -> Results {
+/// Runs jobs; without the code, shadow runs are skipped, and so are those of a rollout that has burnt
+/// `fuel_max` in this second: a version that is dear takes no processor from others.
+fn run(code: Option<&Policy>, jobs: Vec<Job>, clock: &Clock, fuel_max: u64) -> Results {
     let mut results = Results::default();
     for job in jobs {
         match job {
             Job::Shadow { client, rollout, run } => {
                 let entry = results.tallies.entry(rollout.id);
-                let comparison = code.map_or(Comparison::Skipped, run);
+                let now_ms = clock.monotonic_ns() / NS_PER_MS;
+                let comparison = match code.filter(|_| rollout.fuel.allows(now_ms, fuel_max)) {
+                    Some(code) => run_metered(&rollout.fuel, || run(code)),
+                    None => Comparison::Skipped,
+                };
                 let (_, rollout, tally) =
                     entry.or_insert_with(|| (client, rollout, Tally::default()));
                 tally.add(rollout, comparison);
@@ -326,4 +345,12 @@ fn run(code: Option<&Policy>, jobs: Vec<Job>) -> Results {
         tally.skipped = tally.skipped.saturating_add_unsigned(skipped);
     }
     results
+}
+
+/// Makes a shadow run, and counts what it burns.
+fn run_metered(budget: &FuelBudget, run: impl FnOnce() -> ShadowRun) -> Comparison {
+    let began_ns = Clock::thread_ns();
+    let ShadowRun { comparison, fuel } = run();
+    budget.burn(fuel, Clock::thread_ns().saturating_sub(began_ns));
+    comparison
 }

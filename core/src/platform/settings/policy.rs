@@ -40,8 +40,9 @@ pub struct Policy {
     /// Fuel of one call on the request path; a unit is about one instruction.
     #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
     pub fuel: u64,
-    /// Fuel of all calls on the request path of one partner in a second, on each edge, a millisecond of
-    /// processor time counting as 2,000,000 or more; over it they fail until the next second.
+    /// Fuel of all calls on the request path of one partner in a second, and as much of each of its shadow
+    /// runs, on each edge, a millisecond of processor time counting as 2,000,000 or more; over it calls fail
+    /// and runs are skipped until the next second.
     #[schemars(range(min = 1, max = 1_000_000_000_000u64), extend("x-unit" = "fuel"))]
     pub fuel_per_second_max: u64,
     /// Fuel of one call while an upload is examined.

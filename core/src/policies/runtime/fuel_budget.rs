@@ -1,5 +1,5 @@
-//! Fuel that live calls of one tenant may burn in a second on this edge, beside the limit of each call:
-//! a partner whose policy is dear takes no processor from the others.
+//! Fuel that live calls of one tenant, or the shadow runs of one version, may burn in a second on this
+//! edge, beside the limit of each call: a partner whose policy is dear takes no processor from the others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -8,6 +8,7 @@ use ring::digest::{Context, SHA256};
 use uuid::Uuid;
 
 use super::active::ActivePolicy;
+use super::fuel_budget::FuelBudget;
 use rampart_types::ClientId;
 
 /// A canary or shadow version. It survives reloads until the rollout ends.
@@ -17,6 +18,8 @@ pub(crate) struct Rollout {
     pub(crate) policy: Arc<ActivePolicy>,
     /// Percentage of the users it serves; `None` for a shadow.
     pub(crate) canary_percentage: Option<u8>,
+    /// Fuel that its shadow runs may burn, apart from that of the partner's live calls.
+    pub(crate) fuel: FuelBudget,
     /// Shadow runs skipped on this edge, not stored yet.
     pub(crate) skipped: AtomicU64,
     /// Number of differences on this edge, which selects the slot of the next one.
@@ -26,7 +29,7 @@ pub(crate) struct Rollout {
 impl Rollout {
     pub(crate) fn new(id: Uuid, policy: Arc<ActivePolicy>, canary_percentage: Option<u8>) -> Self {
         let (skipped, differences) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, policy, canary_percentage, skipped, differences }
+        Self { id, policy, canary_percentage, fuel: FuelBudget::default(), skipped, differences }
     }
 
     /// True if it serves this user: the same on every edge and for every version, so that a larger

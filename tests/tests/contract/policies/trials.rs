@@ -131,6 +131,25 @@ async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing()
 }
 
 #[tokio::test]
+async fn shadow_runs_over_the_fuel_of_a_second_are_skipped() {
+    let context = TestContext::with(|settings| settings.policy.fuel_per_second_max = 1).await;
+    let shop = context.partner("shop").await;
+    let path = "/admin/v1/partners/shop/policies/fee";
+    push(&context, path, "tiered-fee").await.assert_status(200);
+    stage(&context, path, "hostile", json!({"config": {}})).await.assert_status(201);
+    post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
+    for _ in 0..20 {
+        fee(&shop, "DE").await;
+    }
+    context.core().run_policy_shadows().await.unwrap();
+    let shown = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
+    let count = |name: &str| shown[name].as_i64().unwrap();
+    // The first run of each second is within the budget and overdraws it.
+    assert!(count("different") > 0 && count("skipped") > 0, "{shown}");
+    assert_eq!((count("calls"), count("different") + count("skipped")), (20, 20));
+}
+
+#[tokio::test]
 async fn shadows_run_although_there_is_room_for_the_code_of_one() {
     let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
     let paths = ["acme", "other"].map(|slug| format!("/admin/v1/partners/{slug}/policies/fee"));
