@@ -70,20 +70,18 @@ pub(crate) async fn dry_run(
     let now = now.unwrap_or_else(|| u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX));
     let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let clock = core.clock.clone();
-    let run = move || {
+    let run = move |index: usize, request: AnyRequest| {
         let started = clock.monotonic_ns();
-        let report = |(index, request): (usize, &AnyRequest)| {
-            let context = context_at(&partner, now, &format!("{kind} {index}"));
-            loaded.report(request, &context)
-        };
-        let reports: Vec<_> = requests.iter().enumerate().map(report).collect();
-        (reports, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
+        let context = context_at(&partner, now, &format!("{kind} {index}"));
+        let report = loaded.report(&request, &context);
+        (report, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
-    let (mut reports, elapsed) = core.policies.dry_runs.run(run).await?;
+    let mut reports = core.policies.dry_runs.run_each(requests, run).await?;
     if !is_single {
-        return Ok(json!({"version": version, "digest": digest, "decisions": reports}));
+        let decisions: Vec<_> = reports.into_iter().map(|(report, _)| report).collect();
+        return Ok(json!({"version": version, "digest": digest, "decisions": decisions}));
     }
-    let mut report = reports.pop().unwrap_or_default();
+    let (mut report, elapsed) = reports.pop().unwrap_or_default();
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     report.insert("time".into(), json!({ "microseconds": micros }));
     report.insert("version".into(), version.into());

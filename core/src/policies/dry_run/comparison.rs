@@ -10,11 +10,13 @@ use serde_json::{Value, json};
 use super::{LoadedVersion, recorded};
 use crate::Core;
 use crate::platform::db::PoolKind;
+use crate::platform::keyed_semaphore::KeyedPermit;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::evaluate::redaction::{redacted, redacted_comparison};
 use crate::policies::kinds::AnyRequest;
 use crate::policies::lifecycle::error::LifecycleError;
 use crate::policies::lifecycle::target::Target;
+use rampart_types::ClientId;
 
 /// The outputs of a version beside those of the active one.
 #[derive(Debug)]
@@ -70,38 +72,48 @@ pub(crate) async fn compare(
     let catalogue = Arc::clone(&core.snapshots.current().catalogue);
     let requests = recorded::requests(core, target, &catalogue).await?;
     let now = u32::try_from(core.clock.unix_seconds()).unwrap_or(u32::MAX);
-    let (partner, kind) = (target.slug.to_owned(), target.kind.as_str());
     let active_version = active.as_ref().map(|active| active.version);
-    let run = move || {
-        let _held = staff_permit;
-        let compared = requests.iter().enumerate().map(|(index, request)| {
-            let context = context_at(&partner, now, &format!("{kind} {index}"));
-            compare_request(request, &context, active.as_ref(), &candidate)
-        });
-        compared.collect()
+    let compared = ComparedVersions {
+        partner: target.slug.to_owned(),
+        kind: target.kind.as_str(),
+        now,
+        active,
+        candidate,
+        _permit: staff_permit,
     };
-    let requests = core.policies.dry_runs.run(run).await?;
+    let run = move |index: usize, request: AnyRequest| compared.compare(index, &request);
+    let requests = core.policies.dry_runs.run_each(requests, run).await?;
     Ok(Comparison { active: active_version, requests })
 }
 
-fn compare_request(
-    request: &AnyRequest,
-    context: &CallContext,
-    active: Option<&LoadedVersion>,
-    candidate: &LoadedVersion,
-) -> ComparedRequest {
-    let active = active.map(|active| output(active, request, context));
-    let (digest, candidate) = output(candidate, request, context);
-    let outcome = match (&digest, &active) {
-        (None, _) => ComparedOutcome::Failed,
-        (Some(_), None) => ComparedOutcome::Uncompared,
-        (digest, Some((of_active, _))) if digest == of_active => ComparedOutcome::Same,
-        (Some(_), Some(_)) => ComparedOutcome::Different,
-    };
-    let active = active.map(|(_, json)| json);
-    let detail =
-        json!({"input": request.reported_input(), "active": active, "candidate": candidate});
-    ComparedRequest { outcome, detail: redacted_comparison(detail) }
+/// The versions of a comparison, and the context of their calls.
+struct ComparedVersions {
+    partner: String,
+    kind: &'static str,
+    now: u32,
+    active: Option<LoadedVersion>,
+    candidate: LoadedVersion,
+    /// Held until the last run ends, also when nobody waits for it any more.
+    _permit: KeyedPermit<ClientId>,
+}
+
+impl ComparedVersions {
+    /// Calls both versions with a request.
+    fn compare(&self, index: usize, request: &AnyRequest) -> ComparedRequest {
+        let context = context_at(&self.partner, self.now, &format!("{} {index}", self.kind));
+        let active = self.active.as_ref().map(|active| output(active, request, &context));
+        let (digest, candidate) = output(&self.candidate, request, &context);
+        let outcome = match (&digest, &active) {
+            (None, _) => ComparedOutcome::Failed,
+            (Some(_), None) => ComparedOutcome::Uncompared,
+            (digest, Some((of_active, _))) if digest == of_active => ComparedOutcome::Same,
+            (Some(_), Some(_)) => ComparedOutcome::Different,
+        };
+        let active = active.map(|(_, json)| json);
+        let detail =
+            json!({"input": request.reported_input(), "active": active, "candidate": candidate});
+        ComparedRequest { outcome, detail: redacted_comparison(detail) }
+    }
 }
 
 /// The output with its digest, which a failure has none of.

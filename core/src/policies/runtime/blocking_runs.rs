@@ -31,13 +31,30 @@ impl BlockingRuns {
         let done = tokio::task::spawn_blocking(run).await;
         done.map_err(|error| Error::internal("run a policy", error))
     }
+
+    /// Runs `work` on each item and its index, one after the other, each with a permit of its own: other
+    /// work takes turns with a long list.
+    pub(crate) async fn run_each<I: Send + 'static, T: Send + 'static>(
+        &self,
+        items: Vec<I>,
+        work: impl Fn(usize, I) -> T + Send + Sync + 'static,
+    ) -> Result<Vec<T>> {
+        let work = Arc::new(work);
+        let mut done = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let work = Arc::clone(&work);
+            done.push(self.run(move || work(index, item)).await?);
+        }
+        Ok(done)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Mutex, mpsc};
 
     use futures::FutureExt;
+    use futures::future::join;
 
     use super::*;
 
@@ -51,5 +68,27 @@ mod tests {
         assert_eq!(runs.0.available_permits(), 0);
         end.send(()).unwrap();
         runs.run(|| ()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn other_work_takes_turns_with_a_long_list() {
+        let runs = BlockingRuns::new(1);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let (end, ended) = mpsc::sync_channel::<()>(1);
+        let (done, ended) = (Arc::clone(&order), Mutex::new(ended));
+        let mut list = Box::pin(runs.run_each(vec!["first", "second"], move |index, name| {
+            if index == 0 {
+                ended.lock().unwrap().recv().unwrap();
+            }
+            done.lock().unwrap().push(name);
+        }));
+        assert!(list.as_mut().now_or_never().is_none());
+        let done = Arc::clone(&order);
+        let mut other = Box::pin(runs.run(move || done.lock().unwrap().push("other")));
+        assert!(other.as_mut().now_or_never().is_none());
+        end.send(()).unwrap();
+        let (list, other) = join(list, other).await;
+        assert!(list.is_ok() && other.is_ok());
+        assert_eq!(*order.lock().unwrap(), ["first", "other", "second"]);
     }
 }
