@@ -4,7 +4,7 @@
 mod logged_call;
 mod queue;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -24,13 +24,13 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
-use crate::policies::runtime::{ActivePolicy, FuelBudget, Rollout, Slot};
+use crate::policies::runtime::{ActivePolicy, FuelBudget, Rollout, SAMPLES_MAX, Slot};
 use rampart_types::ClientId;
 
 /// The worker in metrics and logs.
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
-const DIFFERENCES_MAX: u64 = 20;
+const DIFFERENCES_MAX: u8 = 20;
 /// Most components of rollouts that are loaded ahead of their runs.
 const LOADS_MAX: usize = 4;
 
@@ -43,7 +43,6 @@ enum Job {
     Sample {
         client: ClientId,
         kind: PolicyKind,
-        slot: u64,
         input: Box<dyn FnOnce() -> Value + Send>,
     },
     Log(LoggedCall),
@@ -128,11 +127,11 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     request: R,
     attributes: &Attributes,
 ) {
-    if let Some(slot) = active.sample_throttle.next_slot(core.clock.monotonic_ns() / NS_PER_MS) {
+    if active.sample_throttle.allows(core.clock.monotonic_ns() / NS_PER_MS) {
         let attributes = attributes.clone();
         let input = Box::new(move || reported_input(&request, &attributes));
         let client = client.id();
-        core.policy_shadows.push(client, Job::Sample { client, kind: R::KIND, slot, input });
+        core.policy_shadows.push(client, Job::Sample { client, kind: R::KIND, input });
     }
 }
 
@@ -143,12 +142,12 @@ struct Tally {
     different: i64,
     failed: i64,
     skipped: i64,
-    /// By slot.
-    differences: HashMap<i16, Value>,
+    /// The newest.
+    differences: VecDeque<Value>,
 }
 
 impl Tally {
-    fn add(&mut self, rollout: &Rollout, comparison: Comparison) {
+    fn add(&mut self, comparison: Comparison) {
         let detail = match comparison {
             Comparison::Same => {
                 self.same += 1;
@@ -167,8 +166,10 @@ impl Tally {
                 detail
             }
         };
-        let slot = rollout.differences.fetch_add(1, Ordering::Relaxed) % DIFFERENCES_MAX;
-        self.differences.insert(i16::try_from(slot).unwrap_or(0), detail);
+        if self.differences.len() >= usize::from(DIFFERENCES_MAX) {
+            self.differences.pop_front();
+        }
+        self.differences.push_back(detail);
     }
 }
 
@@ -176,7 +177,7 @@ impl Tally {
 #[derive(Default)]
 struct Results {
     tallies: HashMap<Uuid, (ClientId, Arc<Rollout>, Tally)>,
-    samples: Vec<(ClientId, PolicyKind, i16, Value)>,
+    samples: Vec<(ClientId, PolicyKind, Value)>,
     logs: Vec<LoggedCall>,
 }
 
@@ -217,21 +218,9 @@ impl Core {
                 self.metrics.row_failed(SWEEP, client.uuid(), &rollout.id, error)?;
             }
         }
-        for (client, kind, slot, input) in results.samples {
-            let stored = sqlx::query!(
-                "insert into policy_sample (client_id, kind, slot, input, at) \
-                 values ($1, $2, $3, $4, $5) on conflict (client_id, kind, slot) do update \
-                 set input = excluded.input, at = excluded.at",
-                client.uuid(),
-                kind.as_str(),
-                slot,
-                input,
-                self.clock.now(),
-            )
-            .execute(&self.db)
-            .await;
-            if let Err(error) = stored {
-                self.metrics.row_failed(SWEEP, client.uuid(), &"sample", error.into())?;
+        for (client, kind, input) in results.samples {
+            if let Err(error) = self.write_sample(client, kind, input).await {
+                self.metrics.row_failed(SWEEP, client.uuid(), &"sample", error)?;
             }
         }
         for logged in results.logs {
@@ -243,10 +232,33 @@ impl Core {
         Ok(())
     }
 
-    /// Adds the counts to the rollout, unless it has ended.
+    /// Stores a sample in a free slot, or in place of the oldest.
+    async fn write_sample(&self, client: ClientId, kind: PolicyKind, input: Value) -> Result<()> {
+        sqlx::query!(
+            "insert into policy_sample (client_id, kind, slot, input, at) \
+             select $1, $2, n::smallint, $3, $4 from generate_series(0, $5::int - 1) n \
+                 left join policy_sample s on s.client_id = $1 and s.kind = $2 and s.slot = n \
+             order by s.at nulls first, n limit 1 \
+             on conflict (client_id, kind, slot) do update \
+             set input = excluded.input, at = excluded.at",
+            client.uuid(),
+            kind.as_str(),
+            input,
+            self.clock.now(),
+            SAMPLES_MAX,
+        )
+        .execute(&self.db)
+        .await?;
+        Ok(())
+    }
+
+    /// Adds the counts to the rollout, unless it has ended, and stores each difference in a free slot, or
+    /// in place of the oldest.
     async fn write_tally(&self, client: ClientId, rollout: &Rollout, tally: Tally) -> Result<()> {
         self.count_shadow(client, rollout, &tally);
         let Tally { same, different, failed, skipped, differences } = tally;
+        let mut tx = self.db.begin().await?;
+        // Edges take turns from here on, so that each finds the differences of the others.
         let updated = sqlx::query!(
             "update policy_trial set calls = calls + $4, same = same + $5, \
                  different = different + $6, failed = failed + $7, skipped = skipped + $8 \
@@ -260,27 +272,30 @@ impl Core {
             failed,
             skipped,
         )
-        .execute(&self.db)
+        .execute(&mut *tx)
         .await?;
         if updated.rows_affected() == 0 {
             return Ok(());
         }
-        for (slot, detail) in differences {
+        for detail in differences {
             sqlx::query!(
                 "insert into policy_difference (client_id, trial_id, slot, detail, at) \
-                 select $1, trial_id, $3, $4, $5 from policy_trial \
-                 where client_id = $1 and trial_id = $2 for share \
+                 select $1, $2, n::smallint, $3, $4 from generate_series(0, $5::int - 1) n \
+                     left join policy_difference d \
+                         on d.client_id = $1 and d.trial_id = $2 and d.slot = n \
+                 order by d.at nulls first, n limit 1 \
                  on conflict (client_id, trial_id, slot) do update \
                  set detail = excluded.detail, at = excluded.at",
                 client.uuid(),
                 rollout.id,
-                slot,
                 detail,
                 self.clock.now(),
+                i32::from(DIFFERENCES_MAX),
             )
-            .execute(&self.db)
+            .execute(&mut *tx)
             .await?;
         }
+        tx.commit().await?;
         Ok(())
     }
 
@@ -330,12 +345,11 @@ fn run(code: Option<&Policy>, jobs: Vec<Job>, clock: &Clock, fuel_max: u64) -> R
                     Some(code) => run_metered(&rollout.fuel, || run(code)),
                     None => Comparison::Skipped,
                 };
-                let (_, rollout, tally) =
-                    entry.or_insert_with(|| (client, rollout, Tally::default()));
-                tally.add(rollout, comparison);
+                let (_, _, tally) = entry.or_insert_with(|| (client, rollout, Tally::default()));
+                tally.add(comparison);
             }
-            Job::Sample { client, kind, slot, input } => {
-                results.samples.push((client, kind, i16::try_from(slot).unwrap_or(0), input()));
+            Job::Sample { client, kind, input } => {
+                results.samples.push((client, kind, input()));
             }
             Job::Log(logged) => results.logs.push(logged),
         }

@@ -42,7 +42,7 @@ async fn samples(core: &Core, target: Target<'_>) -> Result<Vec<Value>> {
          order by at desc, slot limit $3",
         target.client.uuid(),
         target.kind.as_str(),
-        SAMPLES_MAX.cast_signed(),
+        i64::from(SAMPLES_MAX),
     )
     .fetch_all(&core.db)
     .await?;
@@ -59,7 +59,7 @@ async fn payloads(core: &Core, target: Target<'_>) -> Result<Vec<AnyRequest>> {
         order by created_at desc limit $2
         "#,
         target.client.uuid(),
-        SAMPLES_MAX.cast_signed(),
+        i64::from(SAMPLES_MAX),
     )
     .fetch_all(&core.db)
     .await?;

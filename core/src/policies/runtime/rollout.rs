@@ -22,14 +22,12 @@ pub(crate) struct Rollout {
     pub(crate) fuel: FuelBudget,
     /// Shadow runs skipped on this edge, not stored yet.
     pub(crate) skipped: AtomicU64,
-    /// Number of differences on this edge, which selects the slot of the next one.
-    pub(crate) differences: AtomicU64,
 }
 
 impl Rollout {
     pub(crate) fn new(id: Uuid, policy: Arc<ActivePolicy>, canary_percentage: Option<u8>) -> Self {
-        let (skipped, differences) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, policy, canary_percentage, fuel: FuelBudget::default(), skipped, differences }
+        let (fuel, skipped) = (FuelBudget::default(), AtomicU64::new(0));
+        Self { id, policy, canary_percentage, fuel, skipped }
     }
 
     /// True if it serves this user: the same on every edge and for every version, so that a larger

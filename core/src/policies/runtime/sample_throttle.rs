@@ -1,31 +1,30 @@
-//! Rate limit of requests that are stored as samples.
+//! Rate limit of calls of which something is stored: a sample, or log lines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shortest time between two samples of one policy, in milliseconds: storing them must cost little
-/// beside the calls themselves.
+/// Shortest time between two of one policy, in milliseconds: storing them must cost little beside the
+/// calls themselves.
 const INTERVAL_MS: u64 = 1_000;
-/// Samples stored of each kind of each partner: the newest.
-pub(crate) const SAMPLES_MAX: u64 = 100;
+/// Samples stored of each kind of each partner, and calls with their log lines: the newest.
+pub(crate) const SAMPLES_MAX: i32 = 100;
 
-/// The time of the next sample, and the number of samples.
+/// The time from which the next may be stored.
 #[derive(Debug, Default)]
 pub(crate) struct SampleThrottle {
     next_ms: AtomicU64,
-    stored: AtomicU64,
 }
 
 impl SampleThrottle {
-    /// The slot to store a request of now in; mostly none.
-    pub(crate) fn next_slot(&self, now_ms: u64) -> Option<u64> {
+    /// True if something of a call of now is to be stored; mostly not.
+    pub(crate) fn allows(&self, now_ms: u64) -> bool {
         let next = self.next_ms.load(Ordering::Relaxed);
         let later = now_ms.saturating_add(INTERVAL_MS);
-        if now_ms < next {
-            return None;
-        }
         // Of several callers one wins.
-        self.next_ms.compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed).ok()?;
-        Some(self.stored.fetch_add(1, Ordering::Relaxed) % SAMPLES_MAX)
+        now_ms >= next
+            && self
+                .next_ms
+                .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
     }
 }
 
@@ -34,11 +33,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_request_a_second_is_stored_and_replaces_the_oldest() {
+    fn one_call_a_second_is_stored() {
         let throttle = SampleThrottle::default();
-        let slots = |at: &[u64]| at.iter().map(|now| throttle.next_slot(*now)).collect::<Vec<_>>();
-        assert_eq!(slots(&[0, 1, 999, 1_000, 1_500]), [Some(0), None, None, Some(1), None]);
-        let later = (2..=SAMPLES_MAX).map(|second| throttle.next_slot(second * INTERVAL_MS));
-        assert_eq!(later.last(), Some(Some(0)));
+        let stored = [0, 1, 999, 1_000, 1_500, 5_000].map(|now| throttle.allows(now));
+        assert_eq!(stored, [true, false, false, true, false, true]);
     }
 }

@@ -13,7 +13,7 @@ use crate::platform::error::Result;
 use crate::policies::dry_run::report::level;
 use crate::policies::evaluate::context::NS_PER_MS;
 use crate::policies::evaluate::redaction::redacted;
-use crate::policies::runtime::ActivePolicy;
+use crate::policies::runtime::{ActivePolicy, SAMPLES_MAX};
 use rampart_types::ClientId;
 
 /// Lines that a live call logged.
@@ -21,7 +21,6 @@ pub(super) struct LoggedCall {
     pub(super) client: ClientId,
     kind: PolicyKind,
     version: i64,
-    slot: u64,
     request_id: String,
     lines: Vec<LogLine>,
     lines_dropped: u32,
@@ -36,16 +35,15 @@ pub(in crate::policies) fn queue_log(
     lines: Vec<LogLine>,
     lines_dropped: u32,
 ) {
-    let Some(slot) = active.stored_log.next_slot(core.clock.monotonic_ns() / NS_PER_MS) else {
+    if !active.stored_log.allows(core.clock.monotonic_ns() / NS_PER_MS) {
         active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
         return;
-    };
+    }
     let calls_dropped = active.log_calls_dropped.swap(0, Ordering::Relaxed);
     let job = Job::Log(LoggedCall {
         client: client.id(),
         kind: active.kind,
         version: active.version,
-        slot,
         request_id: client.request_id.to_string(),
         lines,
         lines_dropped,
@@ -58,27 +56,31 @@ pub(in crate::policies) fn queue_log(
 }
 
 impl Core {
-    /// Stores the lines of a call. They are the partner's text, so words that may identify somebody are
-    /// left out.
+    /// Stores the lines of a call in a free slot, or in place of the oldest. They are the partner's text,
+    /// so words that may identify somebody are left out.
     pub(super) async fn write_log(&self, logged: LoggedCall) -> Result<()> {
         let line =
             |line: &LogLine| json!({"level": level(line.level), "text": redacted(&line.text)});
         let lines: Vec<Value> = logged.lines.iter().map(line).collect();
         sqlx::query!(
             "insert into policy_log (client_id, kind, slot, version, request_id, lines, \
-                 lines_dropped, calls_dropped, at) values ($1, $2, $3, $4, $5, $6, $7, $8, now()) \
+                 lines_dropped, calls_dropped, at) \
+             select $1, $2, n::smallint, $3, $4, $5, $6, $7, now() \
+             from generate_series(0, $8::int - 1) n \
+                 left join policy_log l on l.client_id = $1 and l.kind = $2 and l.slot = n \
+             order by l.at nulls first, n limit 1 \
              on conflict (client_id, kind, slot) do update set version = excluded.version, \
                  request_id = excluded.request_id, lines = excluded.lines, \
                  lines_dropped = excluded.lines_dropped, \
                  calls_dropped = excluded.calls_dropped, at = excluded.at",
             logged.client.uuid(),
             logged.kind.as_str(),
-            i16::try_from(logged.slot).unwrap_or(0),
             logged.version,
             logged.request_id,
             Value::from(lines),
             i64::from(logged.lines_dropped),
             i64::try_from(logged.calls_dropped).unwrap_or(i64::MAX),
+            SAMPLES_MAX,
         )
         .execute(&self.db)
         .await?;

@@ -131,6 +131,38 @@ async fn what_a_shadow_has_no_room_for_is_counted_and_costs_the_caller_nothing()
 }
 
 #[tokio::test]
+async fn what_edges_record_of_calls_takes_no_place_that_is_taken_while_others_are_free() {
+    let context = context().await;
+    let shop = context.partner("shop").await;
+    let path = "/admin/v1/partners/shop/policies/fee";
+    let chatty = format!("{path}?config={{%22mode%22:%22chatter@FR%22}}");
+    push(&context, &chatty, "hostile").await.assert_status(200);
+    stage(&context, path, "tiered-fee", json!({"config": {}})).await.assert_status(201);
+    let other = context.second_edge().await;
+    let there = shop.at(&other);
+    let quote_on_both = async || {
+        for partner in [&shop, &there] {
+            fee(partner, "FR").await;
+        }
+        for edge in [&context, &other] {
+            edge.core().run_policy_shadows().await.unwrap();
+        }
+    };
+    let count = async |statement: &'static str| -> i64 {
+        sqlx::query_scalar(statement).fetch_one(context.db()).await.unwrap()
+    };
+    quote_on_both().await;
+    assert_eq!(count("select count(*) from policy_sample").await, 2);
+    assert_eq!(count("select count(*) from policy_log").await, 2);
+
+    post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
+    other.core().refresh().await.unwrap();
+    quote_on_both().await;
+    assert_eq!(count("select different from policy_trial").await, 2);
+    assert_eq!(count("select count(*) from policy_difference").await, 2);
+}
+
+#[tokio::test]
 async fn shadow_runs_over_the_fuel_of_a_second_are_skipped() {
     let context = TestContext::with(|settings| settings.policy.fuel_per_second_max = 1).await;
     let shop = context.partner("shop").await;
