@@ -173,13 +173,21 @@ fn check_info(info: &PolicyInfo, kind: PolicyKind) -> Result<(), Rejection> {
             kind.as_str()
         )));
     }
-    let short = |text: &String| text.len() <= INFO_TEXT_BYTES_MAX;
-    let config_short = info.config.iter().all(|field| short(&field.key) && short(&field.help));
-    let texts_short = [&info.name, &info.version, &info.summary].into_iter().all(short);
-    let few = info.config.len() <= INFO_ITEMS_MAX && info.keys.len() <= INFO_ITEMS_MAX;
-    match texts_short && config_short && few && info.keys.iter().all(short) {
-        true => Ok(()),
-        false => Err(Rejection::new("`describe` says more than the host keeps")),
+    let fields = info.config.iter().flat_map(|field| [&field.key, &field.help]);
+    let texts: Vec<&String> = [&info.name, &info.version, &info.summary]
+        .into_iter()
+        .chain(fields)
+        .chain(&info.keys)
+        .collect();
+    let short = texts.iter().all(|text| text.len() <= INFO_TEXT_BYTES_MAX);
+    if !short || info.config.len() > INFO_ITEMS_MAX || info.keys.len() > INFO_ITEMS_MAX {
+        return Err(Rejection::new("`describe` says more than the host keeps"));
+    }
+    // Postgres stores no U+0000, and a terminal obeys others.
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match texts.iter().any(|text| text.contains(is_control)) {
+        true => Err(Rejection::new("`describe` has a control character in a text")),
+        false => Ok(()),
     }
 }
 

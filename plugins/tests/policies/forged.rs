@@ -158,6 +158,17 @@ fn a_trap_or_a_loop_in_any_hook_is_refused_at_upload() {
 }
 
 #[test]
+fn a_description_with_a_control_character_is_refused_at_upload() {
+    for describe in [
+        "(i32.store8 (i32.const 1200) (i32.const 0)) (i32.const 1024)",
+        "(i32.store8 (i32.const 1200) (i32.const 27)) (i32.const 1024)",
+    ] {
+        let reason = Forged { describe, ..BEHAVED }.refusal();
+        assert_eq!(reason, "`describe` has a control character in a text", "{describe}");
+    }
+}
+
+#[test]
 fn invalid_pointers_and_values_are_invalid_output() {
     for (lie, price) in [
         ("an answer outside of memory", "(i32.const -16)"),
