@@ -245,6 +245,7 @@ async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
     let of_active = context.core().policies.loaded_bytes();
     let staged = json!({"component": STANDARD.encode(component("hostile")), "config": {}});
     context.admin(Method::POST, &format!("{FEE}/versions"), staged).await.assert_status(201);
+    assert_eq!(context.core().policies.loaded_bytes(), of_active, "it serves nobody yet");
 
     // Requests without a user are one user, who is in the canary or not.
     for percentage in [1, 99] {

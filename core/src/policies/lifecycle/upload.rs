@@ -242,8 +242,9 @@ impl Upload {
         });
         record_change(core, &mut tx, target, action, detail).await?;
         tx.commit().await?;
-        // Held until the reload has found it, so that it is not compiled again.
-        let slot = core.policies.admitted(admitted.policy);
+        // Held until the reload has found it, so that it is not compiled again. The code of a version that
+        // serves nobody yet would only take the place of another's.
+        let slot = self.activate.then(|| core.policies.admitted(admitted.policy));
         // The connections of a partner's request see the rows of that partner alone.
         PoolKind::Workers.run(Box::pin(core.serve_committed())).await;
         drop(slot);
