@@ -26,7 +26,7 @@ pub struct PolicyLimits {
     pub deadline_ms: u64,
     /// Deadline of one call that no request waits for, in milliseconds of processor time.
     pub admission_deadline_ms: u64,
-    /// Linear memory of one call, in bytes.
+    /// Largest linear memory of one call, in bytes.
     pub memory_bytes_max: usize,
     /// Linear memories in one component.
     pub memories_max: u32,

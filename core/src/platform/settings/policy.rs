@@ -51,7 +51,7 @@ pub struct Policy {
     /// Longest wall-clock time of one call.
     #[schemars(range(min = 1, max = 60_000))]
     pub deadline_ms: u64,
-    /// Linear memory of one call.
+    /// Largest linear memory of one call, which has up to `policy.memories_max` of them.
     #[schemars(range(min = 65_536, max = 4_294_967_296u64))]
     pub call_memory_bytes: usize,
     /// WebAssembly stack of one call.
