@@ -113,6 +113,16 @@ impl Target {
         self.send(Method::GET, parts, Body::None)
     }
 
+    /// Makes a POST without a body and prints its answer.
+    pub(crate) fn post(&self, parts: &[&str]) -> Result<(), StartupError> {
+        self.send(Method::POST, parts, Body::None)
+    }
+
+    /// Deletes what is at the path of these parts and prints the answer.
+    pub(crate) fn delete(&self, parts: &[&str]) -> Result<(), StartupError> {
+        self.send(Method::DELETE, parts, Body::None)
+    }
+
     /// Makes one call and writes its answer to a file.
     pub(crate) fn save(
         &self,

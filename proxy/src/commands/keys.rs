@@ -39,10 +39,8 @@ impl Call for Keys {
         match self {
             Self::Status => target.get(&ROTATION),
             Self::Receipts(page) => page.print(target, &["receipt-keys"], [], RECEIPT_COLUMNS),
-            Self::RotateReceipts => {
-                target.send(Method::POST, &["receipt-keys", "rotate"], Body::None)
-            }
-            Self::Rotate { wait: false } => target.send(Method::POST, &ROTATION, Body::None),
+            Self::RotateReceipts => target.post(&["receipt-keys", "rotate"]),
+            Self::Rotate { wait: false } => target.post(&ROTATION),
             Self::Rotate { wait: true } => target.run(async |o| finished(&o).await),
         }
     }

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Call, Members, ObjectArgs, Page, StartupError, Target};
+use super::{Call, Members, ObjectArgs, Page, StartupError, Target};
 
 pub(super) const CURRENCIES: &str =
     "CODE code, KIND kind, NAME name, DECIMALS decimals, NETWORK network, CAIP-19 caip19";
@@ -142,7 +142,7 @@ pub(crate) enum Offer {
 impl Call for Offer {
     fn call(self, target: &Target) -> Result<(), StartupError> {
         let Self::Expire { uuid } = self;
-        target.send(Method::POST, &["offers", &uuid, "expire"], Body::None)
+        target.post(&["offers", &uuid, "expire"])
     }
 }
 
@@ -191,9 +191,7 @@ impl Call for MaintenanceWindow {
                 });
                 target.send(Method::POST, &[WINDOWS_PATH], body)
             }
-            Self::End(window) => {
-                target.send(Method::DELETE, &[WINDOWS_PATH, &window.id], Body::None)
-            }
+            Self::End(window) => target.delete(&[WINDOWS_PATH, &window.id]),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! `rampart delivery` and `rampart mail`.
 
 use clap::Subcommand;
-use http::Method;
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
+use super::{Call, ObjectArgs, Page, StartupError, Target};
 
 pub(super) const DELIVERIES: &str = "\
     CREATED createdAt, ID id, PARTNER partner, TYPE type, ORDER orderId, STATE state, \
@@ -41,9 +40,7 @@ impl Call for Delivery {
                 page.print(target, &["deliveries"], criteria, DELIVERIES)
             }
             Self::Show(delivery) => target.get(&["deliveries", &delivery.id]),
-            Self::Redeliver(delivery) => {
-                target.send(Method::POST, &["deliveries", &delivery.id, "redeliver"], Body::None)
-            }
+            Self::Redeliver(delivery) => target.post(&["deliveries", &delivery.id, "redeliver"]),
         }
     }
 }

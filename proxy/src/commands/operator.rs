@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
+use super::{Call, ObjectArgs, Page, StartupError, Target};
 
 pub(super) const OPERATORS: &str = "\
     NAME name, ROLES roles, DISABLED disabled, CREATED BY createdBy, CREATED createdAt, \
@@ -97,8 +97,7 @@ impl Call for Operator {
                 target.send(Method::POST, &["operators", &operator.name, "tokens"], body)
             }
             Self::Revoke { operator, id } => {
-                let name = &operator.name;
-                target.send(Method::DELETE, &["operators", name, "tokens", &id], Body::None)
+                target.delete(&["operators", &operator.name, "tokens", &id])
             }
         }
     }
@@ -122,13 +121,10 @@ pub(crate) enum Approval {
 
 impl Call for Approval {
     fn call(self, target: &Target) -> Result<(), StartupError> {
-        let decide = |approval: ObjectArgs, decision: &str| {
-            target.send(Method::POST, &["approvals", &approval.id, decision], Body::None)
-        };
         match self {
             Self::List(page) => page.print(target, &["approvals"], [], APPROVALS),
-            Self::Grant(approval) => decide(approval, "grant"),
-            Self::Refuse(approval) => decide(approval, "refuse"),
+            Self::Grant(approval) => target.post(&["approvals", &approval.id, "grant"]),
+            Self::Refuse(approval) => target.post(&["approvals", &approval.id, "refuse"]),
         }
     }
 }

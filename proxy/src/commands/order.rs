@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::arguments::split;
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target};
+use super::{Call, ObjectArgs, Page, StartupError, Target};
 use crate::startup_error::Context as _;
 
 pub(super) const COLUMNS: &str = "\
@@ -94,9 +94,7 @@ impl Call for Order {
         match self {
             Self::List(search) => search.print(target),
             Self::Show(order) => target.get(&["orders", &order.id]),
-            Self::Replay(order) => {
-                target.send(Method::POST, &["orders", &order.id, "replay"], Body::None)
-            }
+            Self::Replay(order) => target.post(&["orders", &order.id, "replay"]),
             Self::Event { id, event, members } => {
                 target.send(Method::POST, &["orders", &id, "events"], body(event, &members)?)
             }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::json;
 
-use super::{Body, Call, Members, Page, StartupError, Target};
+use super::{Call, Members, Page, StartupError, Target};
 
 pub(super) const PARTNERS: &str =
     "SLUG slug, NAME name, MODE mode, STATUS status, CREATED createdAt";
@@ -92,9 +92,7 @@ impl Call for Staff {
                 let body = json!({ "email": email, "role": role });
                 target.send(Method::POST, &["partners", &slug, "staff"], body)
             }
-            Self::Remove { slug, id } => {
-                target.send(Method::DELETE, &["partners", &slug, "staff", &id], Body::None)
-            }
+            Self::Remove { slug, id } => target.delete(&["partners", &slug, "staff", &id]),
         }
     }
 }
@@ -164,9 +162,7 @@ impl Call for Key {
                 });
                 target.send(Method::POST, &["partners", &slug, "api-keys"], body)
             }
-            Self::Revoke { slug, id } => {
-                target.send(Method::DELETE, &["partners", &slug, "api-keys", &id], Body::None)
-            }
+            Self::Revoke { slug, id } => target.delete(&["partners", &slug, "api-keys", &id]),
         }
     }
 }
@@ -236,8 +232,7 @@ impl Call for VerificationKey {
                 members.send(target, Method::PUT, &["partners", &slug, "verification-keys", &name])
             }
             Self::Remove { slug, name } => {
-                let key: &[&str] = &["partners", &slug, "verification-keys", &name];
-                target.send(Method::DELETE, key, Body::None)
+                target.delete(&["partners", &slug, "verification-keys", &name])
             }
         }
     }
@@ -278,11 +273,10 @@ impl Call for Webhook {
                 page.print(target, &["partners", &partner, "webhooks"], [], WEBHOOKS)
             }
             Self::Remove(EndpointArgs { partner, id }) => {
-                target.send(Method::DELETE, &["partners", &partner, "webhooks", &id], Body::None)
+                target.delete(&["partners", &partner, "webhooks", &id])
             }
             Self::Test(EndpointArgs { partner, id }) => {
-                let test: &[&str] = &["partners", &partner, "webhooks", &id, "test"];
-                target.send(Method::POST, test, Body::None)
+                target.post(&["partners", &partner, "webhooks", &id, "test"])
             }
         }
     }
