@@ -91,6 +91,11 @@ impl ChangeArgs {
         let body = self.signing.sign(members, change)?;
         self.policy.target.send(method, &self.policy.parts(below), self.reason.body(body))
     }
+
+    /// Makes a change that has no members of its own.
+    fn act(&self, method: Method, below: &[&str], action: &str) -> Result<(), StartupError> {
+        self.send(method, below, json!({}), self.policy.change(action))
+    }
 }
 
 /// Options that accompany a component.
@@ -200,12 +205,8 @@ impl Run for Lifecycle {
                     version: Some(number),
                     ..args.policy.change("policy.shadow")
                 };
-                args.send(
-                    Method::POST,
-                    &["versions", &number.to_string(), "shadow"],
-                    json!({}),
-                    change,
-                )
+                let below: &[&str] = &["versions", &number.to_string(), "shadow"];
+                args.send(Method::POST, below, json!({}), change)
             }
             Self::Activate { args, number, percentage } => {
                 let change = ChangeStatement {
@@ -217,18 +218,9 @@ impl Run for Lifecycle {
                 args.send(Method::POST, below, json!({ "percentage": percentage }), change)
             }
             Self::Trial(policy) => policy.target.get(&policy.parts(&["trial"])),
-            Self::EndTrial(args) => {
-                let change = args.policy.change("policy.end-trial");
-                args.send(Method::DELETE, &["trial"], json!({}), change)
-            }
-            Self::Rollback(args) => {
-                let change = args.policy.change("policy.rollback");
-                args.send(Method::POST, &["rollback"], json!({}), change)
-            }
-            Self::Delete(args) => {
-                let change = args.policy.change("policy.remove");
-                args.send(Method::DELETE, &[], json!({}), change)
-            }
+            Self::EndTrial(args) => args.act(Method::DELETE, &["trial"], "policy.end-trial"),
+            Self::Rollback(args) => args.act(Method::POST, &["rollback"], "policy.rollback"),
+            Self::Delete(args) => args.act(Method::DELETE, &[], "policy.remove"),
             Self::Signer { target, signer } => signer.call(&target),
         }
     }
