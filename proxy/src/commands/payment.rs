@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use rampart_core::platform::clock::Clock;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Body, Call, ObjectArgs, Page, StartupError, Target, query, read_file};
 use crate::output;
@@ -73,8 +74,12 @@ pub(crate) enum Payment {
 }
 
 /// A payment that an operator has seen.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct NewPayment {
+    /// The connector of what operators report.
+    #[arg(skip = "manual")]
+    connector: &'static str,
     /// received, refunded, payout-sent and so on.
     kind: String,
     /// Above zero.
@@ -83,39 +88,23 @@ pub(crate) struct NewPayment {
     currency: String,
     /// The bank's or the chain's own name for it: the same one is the same payment.
     #[arg(long)]
+    #[serde(rename = "providerReference")]
     reference: String,
     /// For the payment and the audit.
     #[arg(long)]
     reason: String,
     /// The partner's slug; the order's if not given, or nobody's.
     #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     partner: Option<String>,
     /// The order's number.
     #[arg(long)]
+    #[serde(rename = "orderId", skip_serializing_if = "Option::is_none")]
     order: Option<u64>,
     /// Time at which it happened, such as 2026-03-01T12:00:00Z; now if not given.
     #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     occurred_at: Option<String>,
-}
-
-impl NewPayment {
-    /// The call's body.
-    fn body(&self) -> Value {
-        let mut body = json!({
-            "connector": "manual", "kind": self.kind, "amount": self.amount,
-            "currency": self.currency, "providerReference": self.reference, "reason": self.reason,
-        });
-        for (name, value) in [
-            ("partner", self.partner.clone().map(Value::from)),
-            ("orderId", self.order.map(Value::from)),
-            ("occurredAt", self.occurred_at.clone().map(Value::from)),
-        ] {
-            if let Some(value) = value {
-                body[name] = value;
-            }
-        }
-        body
-    }
 }
 
 impl Call for Payment {
@@ -146,7 +135,7 @@ impl Call for Payment {
                 output::note(&format!("after a lost answer: --idempotency-key {key}"));
                 target.send(Method::POST, &["payments", &id, "refund"], Body::Once(body, key))
             }
-            Self::Create(new) => target.send(Method::POST, &["payments"], new.body()),
+            Self::Create(new) => target.send(Method::POST, &["payments"], json!(new)),
         }
     }
 }
