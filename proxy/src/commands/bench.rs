@@ -107,9 +107,11 @@ impl Bench {
         call: Call,
         held: &mut Value,
     ) -> Result<(), StartupError> {
+        // From the start of a load to that of its last request.
+        let load_max_ns = nanos(Duration::from_secs(self.seconds) + ANSWER_MAX);
         for connections in steps(self.connections) {
             // Sign-ins are few by `ratelimit.credentials`: a token is used as long as it lasts.
-            if session.ends_ns < clock.monotonic_ns().saturating_add(self.load_max_ns()) {
+            if session.ends_ns < clock.monotonic_ns().saturating_add(load_max_ns) {
                 *session = self.sign_in(clock).await?;
             }
             let load = self.load(&session.client, call, connections).await?;
@@ -129,18 +131,23 @@ impl Bench {
         Ok(())
     }
 
-    /// The longest time from the start of a load to the start of its last request, in nanoseconds.
-    fn load_max_ns(&self) -> u64 {
-        nanos(Duration::from_secs(self.seconds) + ANSWER_MAX)
-    }
-
     /// Signs in.
     ///
     /// # Errors
-    /// Those of [`Bench::client`]; when a token ends before a load does.
+    /// When the edge refuses it, it is no test client, or its token ends before a load does.
     async fn sign_in(&self, clock: &Clock) -> Result<Session, StartupError> {
         let asked_ns = clock.monotonic_ns();
-        let client = self.client().await?;
+        let password = read_text(&self.password)?;
+        let http = Client::builder().timeout(ANSWER_MAX).http1_only();
+        let http = http_client(http, self.ca.as_deref())?;
+        let base = self.url.trim_end_matches('/').to_owned();
+        let username = &self.username;
+        let client = PartnerClient::authenticate(http, base, username, password.trim()).await?;
+        if client.get("/api/v2/client/info").await?["mode"] != "test" {
+            let sentence =
+                format!("{username} is no test client: a purchase of a live one is real");
+            return Err(StartupError::from(sentence));
+        }
         let lifetime = client.token_lifetime().ok_or("the token does not say when it ends")?;
         if lifetime <= Duration::from_secs(self.seconds) {
             let lifetime = lifetime.as_secs();
@@ -150,24 +157,6 @@ impl Bench {
         }
         let ends_ns = asked_ns.saturating_add(nanos(lifetime));
         Ok(Session { client: Arc::new(client), ends_ns })
-    }
-
-    /// The client, with a token.
-    async fn client(&self) -> Result<PartnerClient, StartupError> {
-        let password = read_text(&self.password)?;
-        let http = Client::builder().timeout(ANSWER_MAX).http1_only();
-        let http = http_client(http, self.ca.as_deref())?;
-        let base = self.url.trim_end_matches('/').to_owned();
-        let client =
-            PartnerClient::authenticate(http, base, &self.username, password.trim()).await?;
-        match client.get("/api/v2/client/info").await?["mode"].as_str() {
-            Some("test") => Ok(client),
-            _ => Err(format!(
-                "{} is no test client: a purchase of a live one is real",
-                self.username
-            )
-            .into()),
-        }
     }
 
     /// Asks over so many connections until the time is over.
