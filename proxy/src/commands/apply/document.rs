@@ -23,36 +23,9 @@ const ROUTES: &str = "routes";
 #[derive(Debug, Default)]
 pub(super) struct Document {
     sections: Map<String, Value>,
-    /// Where a subject stands, and its members.
-    places: BTreeMap<String, Place>,
-}
-
-#[derive(Debug)]
-struct Place {
-    file: String,
-    line: usize,
-    /// Lines by path of the member, such as `rateLimits.quotes`; in routes `routes[1].connector`.
-    members: BTreeMap<String, usize>,
-}
-
-impl Place {
-    /// The line of the member whose path a reason begins with, or of the innermost one around it.
-    fn line_of(&self, reason: &str) -> usize {
-        let word = reason.split([':', ' ']).next().unwrap_or_default();
-        let unknown = reason.split_once("unknown field `").map(|(_, rest)| rest);
-        let mut path = match unknown.and_then(|rest| rest.split('`').next()) {
-            Some(name) if word == "unknown" => name.to_owned(),
-            Some(name) => format!("{word}.{name}"),
-            None => word.to_owned(),
-        };
-        loop {
-            if let Some(line) = self.members.get(&path) {
-                return *line;
-            }
-            let Some(end) = path.rfind(['.', '[']) else { return self.line };
-            path.truncate(end);
-        }
-    }
+    /// File and line of each subject and member by its path, such as
+    /// `partners.acme.rateLimits.quotes` or `routes[1].connector`.
+    places: BTreeMap<String, String>,
 }
 
 impl Document {
@@ -106,7 +79,7 @@ impl Document {
         Ok(())
     }
 
-    /// Keeps where a subject stands.
+    /// Keeps where a subject and its members stand.
     fn note(
         &mut self,
         source: &Source<'_>,
@@ -114,34 +87,39 @@ impl Document {
         start: usize,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<(), StartupError> {
-        if let Some(Place { file, line, .. }) = self.places.get(subject) {
-            let reason = format!("'{subject}' stands in {file}:{line} already");
+        if let Some(place) = self.places.get(subject) {
+            let reason = format!("'{subject}' stands in {place} already");
             return Err(source.error(start, &reason));
         }
-        let mut members = BTreeMap::new();
-        let path = if subject == ROUTES { ROUTES } else { "" };
-        source.note_members(path, value, &mut members);
-        let (file, line) = (source.file.to_owned(), source.line(start));
-        let place = Place { file, line, members };
-        self.places.insert(subject.to_owned(), place);
+        source.note(subject.to_owned(), start, value, &mut self.places);
         Ok(())
     }
 
     /// The refusal of the call, with the line of the subject, or of the member, that it names.
     pub(super) fn locate(&self, refusal: &StartupError) -> StartupError {
         let text = refusal.to_string();
-        let reason = text.split_once(": ").map_or("", |(_, reason)| reason);
-        let named = self.places.iter().find_map(|(subject, place)| {
-            let rest = reason.strip_prefix(subject.as_str())?;
-            let line = match rest.strip_prefix(": ") {
-                Some(reason) => place.line_of(reason),
-                None if rest.starts_with('[') => place.line_of(reason),
-                None => return None,
-            };
-            Some((&place.file, line))
-        });
-        let Some((file, line)) = named else { return StartupError::from(text) };
-        StartupError::from(format!("{file}:{line}: {text}"))
+        match text.split_once(": ").and_then(|(_, reason)| self.place(reason)) {
+            Some(place) => format!("{place}: {text}").into(),
+            None => text.into(),
+        }
+    }
+
+    /// The place of the member whose path a reason begins with, or of the innermost one around it.
+    fn place(&self, reason: &str) -> Option<&str> {
+        let (subject, reason) = reason.split_once(": ")?;
+        let member = reason.split([':', ' ']).next().unwrap_or_default();
+        let unknown = reason.split_once("unknown field `").map(|(_, rest)| rest);
+        let mut path = match unknown.and_then(|rest| rest.split('`').next()) {
+            Some(name) if member == "unknown" => format!("{subject}.{name}"),
+            Some(name) => format!("{subject}.{member}.{name}"),
+            None => format!("{subject}.{member}"),
+        };
+        loop {
+            if let Some(place) = self.places.get(&path) {
+                return Some(place);
+            }
+            path.truncate(path.rfind(['.', '['])?);
+        }
     }
 }
 
@@ -158,40 +136,39 @@ impl<'a> Source<'a> {
         Self { file, line_ends }
     }
 
-    fn line(&self, at: usize) -> usize {
-        self.line_ends.partition_point(|end| *end < at) + 1
+    /// File and line.
+    fn place(&self, at: usize) -> String {
+        let line = self.line_ends.partition_point(|end| *end < at) + 1;
+        format!("{}:{line}", self.file)
     }
 
-    /// Keeps the lines of all members below a value that has this path.
-    fn note_members(
+    /// Keeps the places of the value that has this path and begins at `start`, and of all below it.
+    fn note(
         &self,
-        path: &str,
+        path: String,
+        start: usize,
         value: &Spanned<DeValue<'_>>,
-        lines: &mut BTreeMap<String, usize>,
+        places: &mut BTreeMap<String, String>,
     ) {
-        let mut note = |path: String, start, value| {
-            lines.insert(path.clone(), self.line(start));
-            self.note_members(&path, value, lines);
-        };
         match value.get_ref() {
             DeValue::Table(members) => {
                 for (name, member) in members {
-                    let separator = if path.is_empty() { "" } else { "." };
-                    let path = format!("{path}{separator}{}", name.get_ref());
-                    note(path, name.span().start, member);
+                    let path = format!("{path}.{}", name.get_ref());
+                    self.note(path, name.span().start, member, places);
                 }
             }
             DeValue::Array(values) => {
                 for (index, value) in values.iter().enumerate() {
-                    note(format!("{path}[{index}]"), value.span().start, value);
+                    self.note(format!("{path}[{index}]"), value.span().start, value, places);
                 }
             }
             _ => {}
         }
+        places.insert(path, self.place(start));
     }
 
     fn error(&self, at: usize, reason: &str) -> StartupError {
-        StartupError::from(format!("{}:{}: {reason}", self.file, self.line(at)))
+        StartupError::from(format!("{}: {reason}", self.place(at)))
     }
 
     /// A value as JSON. Numbers keep their digits: they are money.
