@@ -39,23 +39,16 @@ pub(super) fn merge(
         Environment::with_prefix("RAMPART").prefix_separator("__").separator("__").source(env);
     let later = config::Config::builder().add_source(environment);
     let mut later = later.build().map_err(&unreadable)?;
-    let secrets = reference::secrets();
-    for (section, key) in &secrets {
-        drop_replaced_secret(&mut earlier.cache, &mut later.cache, section, key)?;
+    for (section, key) in &reference::secrets() {
+        let is_replaced = resolve_secret(&mut later.cache, section, key, false)?;
+        resolve_secret(&mut earlier.cache, section, key, is_replaced)?;
     }
     for source in [&mut earlier, &mut later] {
         table(&mut source.cache).map_or(Ok(()), renamed::resolve)?;
     }
     let merged = config::Config::builder().add_source(earlier).add_source(later);
     let merged = merged.build().map_err(&unreadable)?;
-    let mut root = merged.cache;
-    for (section, key) in &secrets {
-        if let Some(table) = section_table(&mut root, section) {
-            take_secret(table, section, key)?;
-            refuse_empty(table, section, key)?;
-        }
-    }
-    root.into_table().map_err(|e| one_line(&e).into())
+    merged.cache.into_table().map_err(|e| one_line(&e).into())
 }
 
 /// The table of a section below `root`, if there is one.
@@ -63,71 +56,51 @@ fn section_table<'a>(root: &'a mut Value, section: &str) -> Option<&'a mut Map<S
     section.split('.').try_fold(table(root)?, |outer, name| table(outer.get_mut(name)?))
 }
 
-/// Drops a secret from the earlier source that the later one sets, in whichever form: merging would
-/// leave a file beside a value.
-fn drop_replaced_secret(
-    earlier: &mut Value,
-    later: &mut Value,
+/// Puts a secret of one source in the place of the file that is named for it; true if the source sets
+/// it. One that a later source replaces, in whichever form, is dropped unread: merging would leave a
+/// file beside a value. Beside a value the empty name of a file is none: a command that is run in a
+/// container can add to the environment there, and take nothing from it.
+///
+/// # Errors
+/// When value and file are both set, the file cannot be read, or the secret is empty: whoever sends
+/// nothing would know it.
+fn resolve_secret(
+    source: &mut Value,
     section: &str,
     key: &str,
-) -> Result<(), StartupError> {
-    let is_replaced = sets_secret(later, section, key)?;
-    if sets_secret(earlier, section, key)?
-        && is_replaced
-        && let Some(table) = section_table(earlier, section)
-    {
-        table.remove(key);
-        table.remove(&format!("{key}_file"));
-    }
-    Ok(())
-}
-
-/// True if a source sets a secret, as value or as file; refuses both at once. Beside a value the
-/// empty name of a file is none: a command that is run in a container can add to the environment
-/// there, and take nothing from it.
-fn sets_secret(source: &mut Value, section: &str, key: &str) -> Result<bool, StartupError> {
+    is_replaced: bool,
+) -> Result<bool, StartupError> {
     let file_key = format!("{key}_file");
     let Some(table) = section_table(source, section) else { return Ok(false) };
-    let file = table.get(&file_key).map(|value| &value.kind);
-    let is_empty = matches!(file, Some(ValueKind::String(path)) if path.is_empty());
-    if file.is_some() && !is_empty && table.contains_key(key) {
-        return Err(format!("'{section}.{key}' and '{section}.{file_key}' are both set").into());
+    let secret = match (table.remove(key), table.remove(&file_key)) {
+        (None, None) => return Ok(false),
+        (Some(_), Some(file)) if !is_text(&file, str::is_empty) => {
+            return Err(format!("'{section}.{key}' and '{section}.{file_key}' are both set").into());
+        }
+        _ if is_replaced => return Ok(true),
+        (Some(secret), _) => secret,
+        (None, Some(file)) => read_secret(&format!("{section}.{file_key}"), file)?,
+    };
+    if is_text(&secret, |text| text.trim().is_empty()) {
+        return Err(format!("'{section}.{key}' is empty").into());
     }
-    Ok(file.is_some() || table.contains_key(key))
+    table.insert(key.to_owned(), secret);
+    Ok(true)
 }
 
-/// Replaces `<key>_file` by what the file holds, less one line end.
-fn take_secret(
-    table: &mut Map<String, Value>,
-    section: &str,
-    key: &str,
-) -> Result<(), StartupError> {
-    let file_key = format!("{key}_file");
-    let Some(path) = table.remove(&file_key) else {
-        return Ok(());
-    };
-    // Beside a value it is empty, or `sets_secret` has refused it.
-    if table.contains_key(key) {
-        return Ok(());
-    }
-    let path = path.into_string().map_err(|e| one_line(&e))?;
-    let unreadable = format!("'{section}.{file_key}' names '{path}', which cannot be read");
+/// The secret in the file that a setting names, less one line end.
+fn read_secret(setting: &str, file: Value) -> Result<Value, StartupError> {
+    let path = file.into_string().map_err(|e| one_line(&e))?;
+    let unreadable = format!("'{setting}' names '{path}', which cannot be read");
     let text = std::fs::read_to_string(&path).context(&unreadable)?;
     if text.len() > SECRET_BYTES_MAX {
         return Err(format!("{unreadable}: it is larger than 8 KiB").into());
     }
-    table.insert(key.to_owned(), Value::from(text.trim_end_matches(['\r', '\n'])));
-    Ok(())
+    Ok(Value::from(text.trim_end_matches(['\r', '\n'])))
 }
 
-/// Refuses a secret that is empty, from a value or a file: whoever sends nothing would know it.
-fn refuse_empty(table: &Map<String, Value>, section: &str, key: &str) -> Result<(), StartupError> {
-    match table.get(key).map(|value| &value.kind) {
-        Some(ValueKind::String(secret)) if secret.trim().is_empty() => {
-            Err(format!("'{section}.{key}' is empty").into())
-        }
-        _ => Ok(()),
-    }
+fn is_text(value: &Value, meets: impl Fn(&str) -> bool) -> bool {
+    matches!(&value.kind, ValueKind::String(text) if meets(text))
 }
 
 /// True if file or environment say something about the key of a section.
