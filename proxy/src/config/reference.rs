@@ -4,7 +4,7 @@
 use rust_decimal::Decimal;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Config;
 use crate::startup_error::{Context as _, StartupError};
@@ -93,14 +93,13 @@ pub(crate) fn sections() -> Vec<Section> {
         .into_generator()
         .into_root_schema_for::<Config>();
     let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
-    let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let properties = schema.as_value()["properties"].as_object();
     let section = |(name, schema): (&String, &Value)| {
         let mut settings = Vec::new();
         collect(name, schema, defaults.get(name), false, &mut settings);
         Section { name: name.clone(), description: text(schema, "description"), settings }
     };
-    properties.iter().map(section).collect()
+    properties.into_iter().flatten().map(section).collect()
 }
 
 /// Section and key of every secret; each may stand in a file of its own, named by `<key>_file`.
@@ -137,15 +136,12 @@ fn collect(
     required: bool,
     out: &mut Vec<Setting>,
 ) {
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        let required = |name: &String| {
-            schema.get("required").and_then(Value::as_array).is_some_and(|names| {
-                names.iter().any(|required| required.as_str() == Some(name.as_str()))
-            })
-        };
+    if let Some(properties) = schema["properties"].as_object() {
+        let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
         for (name, schema) in properties {
             let default = default.and_then(|default| default.get(name));
-            collect(&format!("{key}.{name}"), schema, default, required(name), out);
+            let required = required.iter().any(|required| required == name);
+            collect(&format!("{key}.{name}"), schema, default, required, out);
         }
     } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
         let key = format!("{key}.<name>");
@@ -169,7 +165,7 @@ fn collect(
 }
 
 fn setting(key: &str, schema: &Value, default: Option<&Value>, required: bool) -> Setting {
-    let note = schema.get(DEFAULT).and_then(Value::as_str).map(str::to_owned);
+    let note = schema[DEFAULT].as_str().map(str::to_owned);
     let default = default.filter(|_| note.is_none()).cloned().unwrap_or_default();
     Setting {
         key: key.to_owned(),
@@ -181,7 +177,7 @@ fn setting(key: &str, schema: &Value, default: Option<&Value>, required: bool) -
         default_note: note,
         min: integer(schema, "minimum"),
         max: integer(schema, "maximum"),
-        bounds_note: schema.get(BOUNDS).and_then(Value::as_str).map(str::to_owned),
+        bounds_note: schema[BOUNDS].as_str().map(str::to_owned),
         values: values(schema),
     }
 }
@@ -197,12 +193,11 @@ fn secret_file(key: &str) -> Setting {
 }
 
 fn kind(schema: &Value) -> String {
-    let format = schema.get("format").and_then(Value::as_str);
     let name = match &schema["type"] {
         Value::Array(types) => types.iter().filter_map(Value::as_str).find(|name| *name != "null"),
         other => other.as_str(),
     };
-    match (format, name) {
+    match (schema["format"].as_str(), name) {
         (Some(format @ ("rate" | "secret")), _) => format,
         // One text may hold them all, and so may a file.
         (_, Some("array")) if schema["items"]["format"] == "secret" => "secret",
@@ -214,15 +209,14 @@ fn kind(schema: &Value) -> String {
 }
 
 fn unit(key: &str, schema: &Value) -> Option<String> {
-    let named = schema.get(UNIT).and_then(Value::as_str);
     let by_end = || UNITS.iter().find(|(end, _)| key.ends_with(end)).map(|(_, unit)| *unit);
-    named.or_else(by_end).map(str::to_owned)
+    schema[UNIT].as_str().or_else(by_end).map(str::to_owned)
 }
 
 /// The values of an enumeration, which has a schema for each; an optional one has null beside it.
 fn values(schema: &Value) -> Vec<String> {
     let schema = schema["anyOf"].get(0).unwrap_or(schema);
-    let each = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    let each = schema["oneOf"].as_array().into_iter().flatten();
     each.filter_map(|value| value["const"].as_str()).map(str::to_owned).collect()
 }
 
@@ -234,6 +228,6 @@ fn integer(schema: &Value, member: &str) -> Option<u64> {
 
 /// A text of the schema on one line.
 fn text(schema: &Value, member: &str) -> String {
-    let text = schema.get(member).and_then(Value::as_str).unwrap_or_default();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = schema[member].as_str().unwrap_or_default().split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
 }
