@@ -6,17 +6,9 @@
 /// backslash nor dot, and nothing by halves. An escaped control character means the same to
 /// everybody: the endpoint says what it thinks of it (ER034).
 pub(super) fn is_normal(path: &str) -> bool {
-    let Some(segments) = path.strip_prefix('/') else {
-        return false;
-    };
-    let mut rest = segments.split('/').peekable();
-    while let Some(segment) = rest.next() {
-        let inner = rest.peek().is_some();
-        if (inner && segment.is_empty()) || matches!(segment, "." | "..") || !is_plain(segment) {
-            return false;
-        }
-    }
-    true
+    path.starts_with('/')
+        && !path.contains("//")
+        && path.split('/').all(|segment| !matches!(segment, "." | "..") && is_plain(segment))
 }
 
 fn is_plain(segment: &str) -> bool {
