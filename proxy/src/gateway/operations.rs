@@ -20,13 +20,12 @@ const READY_RETRY_SECONDS: u64 = 1;
 impl Gateway {
     /// Answers from the core's own state.
     pub(super) async fn answer_operations(&self, head: &Head) -> Reply {
-        let known = ["/metrics", "/healthz", "/readyz"].contains(&head.path.as_str());
-        if known && head.method != Method::GET {
-            let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
-            reply.set("allow", "GET, HEAD");
-            return reply;
-        }
         match head.path.as_str() {
+            "/metrics" | "/healthz" | "/readyz" if head.method != Method::GET => {
+                let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
+                reply.set("allow", "GET, HEAD");
+                reply
+            }
             "/metrics" => {
                 Reply::with_body(StatusCode::OK, METRICS_TYPE, self.metrics_text().into())
             }
