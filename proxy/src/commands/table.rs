@@ -26,29 +26,26 @@ impl Format {
     /// Prints `rows`, an array of objects, in these columns, each with its head and its member, as
     /// in `ID id, CREATED BY createdBy`; as JSON the whole answer.
     pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &str) {
-        if self.is_table() {
+        self.print_as(answer, || {
             let columns = columns.split(", ").filter_map(|column| column.rsplit_once(' '));
-            output::text(&table(rows, &columns.collect::<Vec<_>>()));
-        } else {
-            output::line(format_args!("{answer:#}"));
-        }
+            table(rows, &columns.collect::<Vec<_>>())
+        });
     }
 
     /// Prints an answer that is no list: a line for each member, or JSON. An empty one prints nothing.
     pub(crate) fn print_members(&self, answer: &Value) {
-        if answer.is_null() {
-            return;
-        }
-        if self.is_table() {
-            output::text(&members(answer));
-        } else {
-            output::line(format_args!("{answer:#}"));
+        if !answer.is_null() {
+            self.print_as(answer, || members(answer));
         }
     }
 
-    /// True for a table, false for JSON.
-    fn is_table(&self) -> bool {
-        self.table || !self.json && std::io::stdout().is_terminal()
+    /// Prints the answer as this table or as JSON.
+    fn print_as(&self, answer: &Value, table: impl FnOnce() -> String) {
+        if self.table || !self.json && std::io::stdout().is_terminal() {
+            output::text(&table());
+        } else {
+            output::line(format_args!("{answer:#}"));
+        }
     }
 }
 
