@@ -47,6 +47,15 @@ impl Findings {
         output::line(format_args!("warning {what}: {detail}"));
     }
 
+    fn odd_or_good(&self, what: &str, odd: Vec<String>, good: &str) {
+        if odd.is_empty() {
+            self.good(what, good);
+        }
+        for detail in odd {
+            self.odd(what, detail);
+        }
+    }
+
     fn bad(&mut self, what: &str, detail: impl Display) {
         self.broken += 1;
         output::line(format_args!("broken  {what}: {detail}"));
@@ -154,12 +163,7 @@ fn look_at_certificates(name: &str, pairs: Vec<KeyPair>, findings: &mut Findings
         Err(error) => return findings.bad(name, error),
     };
     let warnings = certificates.expiry_warnings(Clock::system().now().timestamp());
-    if warnings.is_empty() {
-        findings.good(name, "chain and key fit");
-    }
-    for warning in warnings {
-        findings.odd(name, warning);
-    }
+    findings.odd_or_good(name, warnings, "chain and key fit");
 }
 
 fn look_at_schema(config: &Config, schema: &Schema, findings: &mut Findings) {
@@ -181,14 +185,7 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
     }
     match core.idle_routes().await {
-        Ok(idle) if idle.is_empty() => {
-            findings.good("routes", "their connectors have the capabilities");
-        }
-        Ok(idle) => {
-            for sentence in idle {
-                findings.odd("routes", sentence);
-            }
-        }
+        Ok(idle) => findings.odd_or_good("routes", idle, "their connectors have the capabilities"),
         Err(error) => findings.bad("routes", error),
     }
     match core.tenant_key_counts().await {
