@@ -36,16 +36,13 @@ impl Gateway {
         });
         let Some(log) = &public.log else { return };
         let connection = ConnectionInfo::for_session(session);
+        let method = context.method.as_str();
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
             trace_id: context.span.as_ref().map(|span| span.context().trace_id()),
             // In HTTP/2 a refused one may be as long as a head.
-            method: context
-                .method
-                .as_str()
-                .get(..METHOD_BYTES_MAX)
-                .unwrap_or(context.method.as_str()),
+            method: method.get(..METHOD_BYTES_MAX).unwrap_or(method),
             route: context.labels.route,
             status,
             codes: context.codes.iter().map(|code| code.as_str()).collect(),
