@@ -32,9 +32,8 @@ impl Run for Dependents {
     fn run(self) -> Result<(), StartupError> {
         let mut criteria = Vec::new();
         for subject in &self.subject {
-            let (kind, name) = subject
-                .split_once('=')
-                .ok_or_else(|| StartupError::from(format!("'{subject}' is not SUBJECT=NAME")))?;
+            let pair = subject.split_once('=');
+            let (kind, name) = pair.ok_or_else(|| format!("'{subject}' is not SUBJECT=NAME"))?;
             criteria.push((kind, Some(name.to_owned())));
         }
         let path = format!("dependents{}", query(criteria));

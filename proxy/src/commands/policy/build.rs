@@ -94,9 +94,7 @@ impl Build {
         // Flags for this machine's programs would be taken for the module's.
         cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         let messages = run("cargo", COMPILE, &mut cargo)?;
-        let artifact = module_of(&messages).ok_or_else(|| {
-            StartupError::from("cargo made no module: is it a `cdylib`?".to_owned())
-        })?;
+        let artifact = module_of(&messages).ok_or("cargo made no module: is it a `cdylib`?")?;
         read_file(&artifact)
     }
 

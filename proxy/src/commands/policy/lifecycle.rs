@@ -61,8 +61,8 @@ pub(crate) struct ReasonArg {
 
 impl ReasonArg {
     fn body(&self, mut members: Value) -> Body {
-        if let (Value::Object(members), Some(reason)) = (&mut members, &self.reason) {
-            members.insert("reason".to_owned(), reason.as_str().into());
+        if let Some(reason) = &self.reason {
+            members["reason"] = reason.as_str().into();
         }
         Body::Json(members)
     }
