@@ -41,6 +41,13 @@ class Dispute(StripeObject):
         self.payment_intent = payment_intent
         self.reason = "fraudulent"
         self.status = status
+        self.balance_transactions = [movement(self, -self.amount)]
+
+
+def movement(dispute, amount):
+    """What a dispute has taken from the account, or given back to it."""
+    kind = "withdrawal" if amount < 0 else "return"
+    return {"id": f"txn_{kind}_{dispute.id}", "amount": amount, "created": int(time.time())}
 
 
 def cancel(id, **members):
@@ -146,6 +153,8 @@ async def dispute(request):
 async def close_dispute(request):
     found = Dispute._api_retrieve(request.match_info["id"])
     found.status = (await request.json())["status"]
+    if found.status == "won":
+        found.balance_transactions = [*found.balance_transactions, movement(found, found.amount)]
     schedule_webhook(Event("charge.dispute.closed", found))
     return server.json_response(found._export())
 

@@ -57,37 +57,36 @@ pub(crate) fn passed_over(event: &Event, cause: &str) -> Value {
     report
 }
 
-/// The fact that a payment is disputed. `None` for an inquiry, and for a dispute that was prevented,
-/// while it has taken no money.
+/// The fact that a payment is disputed. `None` for a dispute that has taken no money: it may end
+/// without any, and nothing would end what was told.
 pub(crate) fn disputed(dispute: &Dispute, payment: &Metadata) -> Option<Value> {
     let money = Money { count: dispute.amount, currency: &dispute.currency };
-    let may_take_none = dispute.status.starts_with("warning_") || dispute.status == "prevented";
-    (!may_take_none || dispute.withdrawn_at().is_some()).then(|| {
+    (dispute.withdrawn().is_some() || dispute.status == "lost").then(|| {
         let mut fact = money.fact("payment.disputed", &dispute.id, dispute.created);
         fact["reason"] = json!(dispute.reason.as_deref().unwrap_or("unknown"));
         named(of_payment(fact, dispute.payment_intent.as_deref()), payment)
     })
 }
 
-/// The fact that a dispute has ended; `None` for one that has not, or has taken no money. Only the
-/// event of the end says when it was won or lost: `closed_at`, in seconds since 1970.
+/// The fact that a dispute has ended; `None` for one that has not, or has taken no money. Money
+/// that has come back wins it, whatever was told of it before: the fact's id names the end. Without
+/// that, only the event of the end says when it was won or lost: `closed_at`, in seconds since 1970.
 pub(crate) fn dispute_closed(
     dispute: &Dispute,
     payment: &Metadata,
     closed_at: Option<i64>,
 ) -> Option<Value> {
-    let (outcome, at) = match &*dispute.status {
-        decided @ ("won" | "lost") => (decided, closed_at?),
-        // The payer has the money back without a formal dispute, unless it has come back to us.
-        "prevented" => match (dispute.reinstated_at(), dispute.withdrawn_at()) {
-            (Some(at), _) => ("won", at),
-            (None, at) => ("lost", at?),
-        },
-        "warning_closed" => ("won", dispute.reinstated_at()?),
+    let (end, outcome, at) = match (&*dispute.status, dispute.withdrawn(), dispute.reinstated()) {
+        (_, Some(_), Some(back)) => (back.id, "won", back.at),
+        ("won", Some(_), None) => ("won", "won", closed_at?),
+        ("lost", ..) => ("lost", "lost", closed_at?),
+        // The payer has the money back without a formal dispute.
+        ("prevented", Some(taken), None) => ("lost", "lost", taken.at),
         _ => return None,
     };
     let money = Money { count: dispute.amount, currency: &dispute.currency };
     let mut fact = money.fact("dispute.closed", &dispute.id, at);
+    fact["id"] = json!(format!("dispute.closed/{}/{end}", dispute.id));
     fact["outcome"] = json!(outcome);
     Some(named(of_payment(fact, dispute.payment_intent.as_deref()), payment))
 }
@@ -202,64 +201,96 @@ mod tests {
         assert!(refund_failed(&refund("pending")).is_none());
     }
 
-    #[test]
-    fn a_dispute_takes_money_and_an_inquiry_does_not() {
-        let dispute = |status: &str| {
-            let document = json!({"id": "dp_1", "status": status, "amount": 25_050,
-                "currency": "eur", "created": 1_772_000_000, "payment_intent": "pi_1",
-                "reason": "fraudulent"});
-            Dispute::deserialize(document).unwrap()
-        };
-        let payment = intent("succeeded").metadata;
-        let opened = disputed(&dispute("needs_response"), &payment).unwrap();
-        assert_eq!(
-            (&opened["partner"], &opened["originalReference"]),
-            (&json!("acme"), &json!("pi_1"))
-        );
-        for status in
-            ["warning_needs_response", "warning_under_review", "warning_closed", "prevented"]
-        {
-            assert!(disputed(&dispute(status), &payment).is_none(), "{status}");
-            assert!(dispute_closed(&dispute(status), &payment, Some(1)).is_none(), "{status}");
-        }
-        assert!(dispute_closed(&dispute("under_review"), &payment, Some(1)).is_none());
-        assert!(dispute_closed(&dispute("lost"), &payment, None).is_none(), "nobody says when");
-        let lost = dispute_closed(&dispute("lost"), &payment, Some(1_772_000_000)).unwrap();
-        assert_eq!(
-            (&lost["outcome"], &lost["id"]),
-            (&json!("lost"), &json!("dispute.closed/dp_1"))
-        );
-        assert_eq!(lost["originalReference"], "pi_1");
+    /// A dispute of 250.50 that was made at 1772000000, with movements of its money.
+    fn dispute(status: &str, moved: &Value) -> Dispute {
+        let document = json!({"id": "dp_1", "status": status, "amount": 25_050,
+            "currency": "eur", "created": 1_772_000_000, "payment_intent": "pi_1",
+            "reason": "fraudulent", "balance_transactions": moved});
+        Dispute::deserialize(document).unwrap()
+    }
+
+    fn withdrawn() -> Value {
+        json!({"id": "txn_1", "amount": -25_050, "created": 1_772_000_005})
+    }
+
+    fn reinstated() -> Value {
+        json!({"id": "txn_2", "amount": 25_050, "created": 1_772_000_009})
     }
 
     #[test]
-    fn a_dispute_that_was_prevented_or_an_inquiry_that_took_money_ends_by_its_money() {
-        let withdrawn = json!({"amount": -25_050, "created": 1_772_000_005});
-        let reinstated = json!({"amount": 25_050, "created": 1_772_000_009});
+    fn a_dispute_is_told_once_it_has_taken_money() {
         let payment = intent("succeeded").metadata;
-        for (status, moved, outcome, at) in [
-            ("prevented", json!([withdrawn]), Some("lost"), "2026-02-25T06:13:25Z"),
-            ("prevented", json!([withdrawn, reinstated]), Some("won"), "2026-02-25T06:13:29Z"),
-            ("warning_closed", json!([withdrawn, reinstated]), Some("won"), "2026-02-25T06:13:29Z"),
-            ("warning_closed", json!([withdrawn]), None, ""),
-            ("warning_under_review", json!([withdrawn]), None, ""),
+        let taken = json!([withdrawn()]);
+        let opened = disputed(&dispute("needs_response", &taken), &payment).unwrap();
+        assert_eq!(
+            (&opened["id"], &opened["partner"], &opened["originalReference"]),
+            (&json!("payment.disputed/dp_1"), &json!("acme"), &json!("pi_1"))
+        );
+        for status in [
+            "needs_response",
+            "under_review",
+            "won",
+            "warning_needs_response",
+            "warning_under_review",
+            "warning_closed",
+            "prevented",
         ] {
-            let document = json!({"id": "dp_1", "status": status, "amount": 25_050,
-                "currency": "eur", "created": 1_772_000_000, "payment_intent": "pi_1",
-                "balance_transactions": moved});
-            let dispute = Dispute::deserialize(document).unwrap();
+            let without = dispute(status, &json!([]));
+            assert!(disputed(&without, &payment).is_none(), "{status}: it may take none");
+            assert!(dispute_closed(&without, &payment, Some(1)).is_none(), "{status}");
+        }
+        let lost = dispute("lost", &json!([]));
+        assert_eq!(disputed(&lost, &payment).unwrap()["id"], opened["id"]);
+        assert!(dispute_closed(&lost, &payment, Some(1)).is_some(), "it is gone for sure");
+    }
+
+    #[test]
+    fn a_dispute_ends_by_its_money() {
+        let payment = intent("succeeded").metadata;
+        let (taken, back) = (json!([withdrawn()]), json!([withdrawn(), reinstated()]));
+        let (closed_at, at_taking) = (Some(1_772_000_100), "2026-02-25T06:13:25Z");
+        let (at_end, at_return) = ("2026-02-25T06:15:00Z", "2026-02-25T06:13:29Z");
+        for (status, moved, end) in [
+            ("lost", &taken, Some(("lost", "lost", at_end))),
+            // Of the return nothing may be listed yet.
+            ("won", &taken, Some(("won", "won", at_end))),
+            ("prevented", &taken, Some(("lost", "lost", at_taking))),
+            ("warning_closed", &taken, None),
+            ("under_review", &taken, None),
+            ("lost", &back, Some(("txn_2", "won", at_return))),
+            ("won", &back, Some(("txn_2", "won", at_return))),
+            ("prevented", &back, Some(("txn_2", "won", at_return))),
+            ("warning_closed", &back, Some(("txn_2", "won", at_return))),
+        ] {
+            let dispute = dispute(status, moved);
             let opened = disputed(&dispute, &payment).unwrap();
-            assert_eq!(opened["id"], "payment.disputed/dp_1", "it was told, so it ends");
-            // The same fact, whichever event shows it.
-            for closed_at in [None, Some(1_772_000_100)] {
-                let closed = dispute_closed(&dispute, &payment, closed_at);
-                let told = closed.as_ref().map(|closed| closed["outcome"].as_str().unwrap());
-                assert_eq!(told, outcome, "{status}");
-                if let Some(closed) = closed {
-                    assert_eq!(closed["occurredAt"], at, "{status}");
-                    assert_eq!(closed["amount"], opened["amount"], "{status}");
-                }
+            let closed = dispute_closed(&dispute, &payment, closed_at);
+            let Some((name, outcome, at)) = end else {
+                assert!(closed.is_none(), "{status}");
+                continue;
+            };
+            let closed = closed.unwrap();
+            assert_eq!(closed["id"], json!(format!("dispute.closed/dp_1/{name}")), "{status}");
+            assert_eq!((&closed["outcome"], &closed["occurredAt"]), (&json!(outcome), &json!(at)));
+            for member in ["amount", "currency", "providerReference", "originalReference"] {
+                assert_eq!(closed[member], opened[member], "{status}: {member}");
             }
+            // What its money tells is the same fact, whichever event shows it.
+            let by_other = dispute_closed(&dispute, &payment, None);
+            assert_eq!(by_other, (at != at_end).then_some(closed), "{status}");
+        }
+    }
+
+    #[test]
+    fn ends_of_a_dispute_are_facts_of_their_own() {
+        let payment = intent("succeeded").metadata;
+        let (taken, back) = (json!([withdrawn()]), json!([withdrawn(), reinstated()]));
+        for status in ["lost", "prevented"] {
+            let told = [&taken, &back].map(|moved| {
+                dispute_closed(&dispute(status, moved), &payment, Some(1_772_000_100)).unwrap()
+            });
+            assert_eq!((&told[0]["outcome"], &told[1]["outcome"]), (&json!("lost"), &json!("won")));
+            assert_ne!(told[0]["id"], told[1]["id"], "an edge takes both");
         }
     }
 }

@@ -74,21 +74,30 @@ pub(crate) struct Dispute {
     balance_transactions: Value,
 }
 
+/// A movement of a dispute's money.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Movement<'a> {
+    pub(crate) id: &'a str,
+    /// Time in seconds since 1970.
+    pub(crate) at: i64,
+}
+
 impl Dispute {
-    /// Time at which it took money, in seconds since 1970; `None` for one that has taken none.
-    pub(crate) fn withdrawn_at(&self) -> Option<i64> {
-        self.moved_at(|amount| amount < 0)
+    /// The movement by which it took money; `None` for one that has taken none.
+    pub(crate) fn withdrawn(&self) -> Option<Movement<'_>> {
+        self.movement(|amount| amount < 0)
     }
 
-    /// Time at which the money came back, in seconds since 1970.
-    pub(crate) fn reinstated_at(&self) -> Option<i64> {
-        self.moved_at(|amount| amount > 0)
+    /// The movement by which the money came back.
+    pub(crate) fn reinstated(&self) -> Option<Movement<'_>> {
+        self.movement(|amount| amount > 0)
     }
 
-    fn moved_at(&self, is_meant: impl Fn(i64) -> bool) -> Option<i64> {
+    fn movement(&self, is_meant: impl Fn(i64) -> bool) -> Option<Movement<'_>> {
         let mut moved = self.balance_transactions.as_array()?.iter();
         let found = moved.find(|one| one["amount"].as_i64().is_some_and(&is_meant))?;
-        found["created"].as_i64()
+        let id = found["id"].as_str().unwrap_or_default();
+        Some(Movement { id, at: found["created"].as_i64()? })
     }
 }
 
