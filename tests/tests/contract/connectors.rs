@@ -7,6 +7,7 @@ mod deadlocks;
 mod deposit_pool;
 mod deposits;
 mod disputes;
+mod disputes_won;
 mod earlier_names;
 mod early_reports;
 mod hostile;

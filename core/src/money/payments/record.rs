@@ -39,7 +39,8 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
     if order.is_none() && shares_book(report.kind) {
         // Of two that are given back at once, each takes what the other has left; a dispute sees
-        // the refund that is decided on at the same time, and a payment the dispute that is lost.
+        // the refund that is decided on at the same time, a payment the dispute that is lost, and
+        // each of its ends the other one.
         hold_book(conn, client).await?;
     }
     let mut report = Cow::Borrowed(report);
@@ -103,6 +104,7 @@ fn shares_book(kind: PaymentKind) -> bool {
         PaymentKind::Received
             | PaymentKind::Refunded
             | PaymentKind::Disputed
+            | PaymentKind::DisputeWon
             | PaymentKind::DisputeLost
     )
 }

@@ -77,10 +77,7 @@ impl Recording<'_> {
             | PaymentKind::TransferCompleted => self.send(conn).await,
             PaymentKind::PayoutFailed | PaymentKind::TransferReturned => self.fail(conn).await,
             PaymentKind::Disputed => self.dispute(conn).await,
-            PaymentKind::DisputeWon => {
-                let amount = self.report.amount;
-                self.post(conn, &[self.held(amount), self.line(Dispute, -amount)]).await
-            }
+            PaymentKind::DisputeWon => self.win(conn).await,
             PaymentKind::DisputeLost => self.lose(conn).await,
         }
     }

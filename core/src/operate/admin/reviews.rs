@@ -125,8 +125,10 @@ impl Criteria {
                 where p.kind in ('disputed', 'dispute-won', 'dispute-lost')
                     and coalesce(m.order_id, p.order_id) is not null
                 group by 1, 4
+                -- one that was lost may be won after all
                 having count(*) filter (where p.kind = 'disputed')
-                    > count(*) filter (where p.kind <> 'disputed')
+                    > count(distinct (p.connector, p.provider_reference))
+                        filter (where p.kind <> 'disputed')
                 union all
                 -- its payout came back when it was over, is more than it owes or lacks a part, or it
                 -- owes what nobody gives back

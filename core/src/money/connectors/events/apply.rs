@@ -145,7 +145,7 @@ async fn amount_of(
         return Ok(stated);
     }
     if matches!(kind, PaymentKind::DisputeWon | PaymentKind::DisputeLost) {
-        let disputed = disputed(conn, connector, report).await?;
+        let disputed = disputed(conn, connector, report, kind).await?;
         if disputed.is_some() {
             return Ok(disputed);
         }
@@ -167,24 +167,26 @@ async fn amount_of(
 }
 
 /// The part that is neither won nor lost of the dispute whose reference an event names; of those of the
-/// payment, if it is the payment's own. `None` without a dispute.
+/// payment, if it is the payment's own. What is lost as a whole is won as a whole. `None` without one.
 async fn disputed(
     conn: &mut Connection,
     connector: &str,
     report: &Report,
+    kind: PaymentKind,
 ) -> Result<Option<(Decimal, String)>> {
-    let own = report.provider_reference.as_deref();
     let found = sqlx::query!(
         r#"
-        select sum(d.still_open) as "open!", d.currency as "currency!"
+        select case when $4 and sum(d.still_open) <= 0 then sum(d.taken)
+                else sum(d.still_open) end as "open!", d.currency as "currency!"
         from disputes_of($1, $2, null, null) d
         where d.is_itself or $3::text is null and d.is_of_payment
         group by d.currency, d.is_itself
         order by d.is_itself desc limit 1
         "#,
         connector,
-        own,
+        report.provider_reference.as_deref(),
         report.original_reference,
+        kind == PaymentKind::DisputeWon,
     )
     .fetch_optional(conn)
     .await?;

@@ -82,9 +82,10 @@ impl Recording<'_> {
                 where d.connector = $1 and d.kind = 'disputed'
                     and coalesce(d.original_reference, d.provider_reference) = $2
             )
-            select coalesce(sum(l.amount), 0) as "lost!"
+            select coalesce(sum(l.amount - coalesce(b.amount, 0)), 0) as "lost!"
             from named n
             join payment l on coalesce(l.original_reference, l.provider_reference) = n.reference
+            left join lateral lost_and_won(l.connector, l.provider_reference) b on true
             where l.connector = $1 and l.kind = 'dispute-lost' and l.currency = $3
                 and l.client_id = $4
                 -- an order that does not exist is none
@@ -103,14 +104,56 @@ impl Recording<'_> {
         self.write_off(conn, "settled", lost.min(self.report.amount)).await
     }
 
-    /// The payer keeps what was disputed. The loss stands in the account of disputes already; what
-    /// nobody wanted is no loss, but owed to nobody any more.
-    pub(super) async fn lose(&self, conn: &mut Connection) -> Result<()> {
-        let unwanted = sqlx::query_scalar!(
+    /// The provider has returned what was disputed. What a loss that was told before had taken from
+    /// suspense is owed there again.
+    pub(super) async fn win(&self, conn: &mut Connection) -> Result<()> {
+        let owed_again = sqlx::query_scalar!(
             r#"
-            select p.amount - requested.amount as "unwanted!"
+            select least(b.amount, coalesce((
+                select sum(l.amount)
+                from payment p
+                join ledger_entry e on e.client_id = $4 and e.payment_id = p.payment_id
+                    and e.kind in ('dispute-lost', 'settled')
+                join ledger_posting l on l.client_id = e.client_id and l.entry_id = e.entry_id
+                join ledger_account a
+                    on a.client_id = l.client_id and a.account_id = l.account_id
+                where p.connector = $1 and a.kind = 'suspense' and a.currency = $5
+                    and (p.kind = 'dispute-lost' and p.provider_reference = $3
+                        -- the end of a dispute may name the dispute alone
+                        or p.kind = 'received' and p.provider_reference in ($2, (
+                            select d.original_reference from payment d
+                            where d.connector = $1 and d.kind = 'disputed'
+                                and d.provider_reference = $3)))), 0)) as "owed_again!"
+            from lost_and_won($1, $3) b
+            "#,
+            self.report.connector,
+            self.report.payment_reference(),
+            self.report.provider_reference,
+            self.client.uuid(),
+            self.currency,
+        )
+        .fetch_optional(&mut *conn)
+        .await?;
+        let owed_again = owed_again.unwrap_or_default().max(Decimal::ZERO);
+        let amount = self.report.amount;
+        let postings = [
+            self.held(amount),
+            self.line(Suspense, -owed_again),
+            self.line(Dispute, owed_again - amount),
+        ];
+        self.post(conn, &postings).await
+    }
+
+    /// The payer keeps what was disputed. The loss stands in the account of disputes already; what
+    /// nobody wanted is no loss, but owed to nobody any more, unless it was won before.
+    pub(super) async fn lose(&self, conn: &mut Connection) -> Result<()> {
+        let lost = sqlx::query_scalar!(
+            r#"
+            select least(p.amount - requested.amount, $6::numeric - coalesce(b.amount, 0))
+                as "lost!"
             from payment p
             cross join lateral refund_requested(p.client_id, p.payment_id) requested
+            left join lateral lost_and_won($1, $3) b on true
             where p.connector = $1 and p.kind = 'received' and p.suspense
                 and p.client_id = $4 and p.order_id is not distinct from $5
                 -- the end of a dispute may name the dispute alone
@@ -126,14 +169,12 @@ impl Recording<'_> {
             self.report.provider_reference,
             self.client.uuid(),
             self.report.order.map(OrderId::number),
+            self.report.amount,
         )
         .fetch_optional(&mut *conn)
         .await?;
-        match unwanted {
-            Some(unwanted) => {
-                let lost = unwanted.min(self.report.amount);
-                self.write_off(conn, self.report.kind.as_str(), lost).await
-            }
+        match lost {
+            Some(lost) => self.write_off(conn, self.report.kind.as_str(), lost).await,
             None => Ok(()),
         }
     }
