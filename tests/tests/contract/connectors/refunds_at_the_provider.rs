@@ -209,3 +209,36 @@ async fn of_a_refund_at_the_provider_and_a_lease_at_once_no_command_is_left() {
     }
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn a_refund_at_the_provider_is_not_that_of_a_command_that_is_done() {
+    for is_of_own in [true, false] {
+        let context = TestContext::start().await;
+        let (acme, connector) = live(&context).await;
+        let (order, second) = paid_twice(&context, &acme, &connector).await;
+        let (named, by_person) =
+            if is_of_own { (format!("pay-{}", order.id), 100) } else { (second, 60) };
+        let event = by_a_person(&order, &named, by_person);
+        let command = if is_of_own {
+            let command = connector.answer_next("done", Value::Null).await;
+            connector.event(event).await.assert_status(200);
+            command
+        } else {
+            connector.event(event).await.assert_status(200);
+            let payment = arrivals(&context, &order).await.remove(0);
+            assert_eq!(refund(&context, &payment, Value::Null).await, 200);
+            connector.answer_next("done", Value::Null).await
+        };
+        // Its connector has not told of it yet: nobody gives its money back by hand.
+        order.event(&context, "refund").await.assert_status(409);
+        let rest = if is_of_own { 100 } else { 40 };
+        assert_eq!(command["body"]["amount"], rest);
+        connector.event(refunded(&command, rest)).await.assert_status(200);
+        if !is_of_own {
+            order.event(&context, "refund").await.assert_status(200);
+        }
+        assert_eq!(status(&context, &order).await, "refunded");
+        assert_eq!(owed(&context, "acme").await, [""; 0]);
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+    }
+}
