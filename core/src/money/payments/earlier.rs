@@ -23,7 +23,7 @@ const GIVEN_BACK: &str = "the payment was given back";
 ///
 /// # Errors
 /// The database's.
-pub(super) async fn given_back(
+async fn given_back(
     conn: &mut Connection,
     connector: &str,
     reference: &str,

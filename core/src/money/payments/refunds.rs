@@ -5,7 +5,6 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::bookings::unwind;
-use super::earlier;
 use super::refund_withdrawals::in_suspense;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
@@ -145,14 +144,8 @@ pub(crate) async fn decide(
         return Err(Denial::conflict("nothing came in by this payment").into());
     }
     let is_unexpected = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
-    let mut gone = stored.disputed(conn).await?;
-    if is_unexpected {
-        // What is in suspense beside it is somebody else's.
-        gone += stored.given_back_unasked(conn).await?;
-    } else if let Some(order) = stored.order_key() {
-        let StoredPayment { connector, reference, currency, .. } = &stored;
-        gone += earlier::given_back(conn, connector, reference, currency, order).await?;
-    }
+    // What is in its book beside it is of other payments, or somebody else's.
+    let gone = stored.disputed(conn).await? + stored.given_back_unasked(conn).await?;
     let left = stored.amount - stored.refund_requested - gone;
     let amount = decision.amount.unwrap_or(left);
     if amount > left || amount <= Decimal::ZERO {

@@ -277,9 +277,8 @@ impl StoredPayment {
         Ok(taken.max(Decimal::ZERO))
     }
 
-    /// The part that its connector has reported as refunded, by the payment's reference, beyond the
-    /// refunds that were requested and may be what it reports, and beyond what it has reported as
-    /// refunded in place of one.
+    /// The part that its connector has reported as refunded, by the payment's reference, beyond what
+    /// was set aside for that and the refunds that were requested explain.
     pub(crate) async fn given_back_unasked(
         &self,
         conn: &mut Connection,
@@ -291,14 +290,11 @@ impl StoredPayment {
                     where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
                         and coalesce(b.original_reference, b.provider_reference) = $2), 0)
                 - coalesce((
-                    select sum(case when c.state is null or c.state = 'done' then r.amount
-                        else w.told end)
+                    select told.amount - unasked.amount
                     from payment p
-                    join payment_refund r
-                        on r.client_id = p.client_id and r.payment_id = p.payment_id
-                    left join payment_refund_withdrawal w
-                        on w.client_id = r.client_id and w.refund_id = r.refund_id
-                    left join lateral refund_command(r.client_id, r.refund_id) c on true
+                    cross join lateral refunds_told(p.client_id, p.payment_id) told
+                    cross join lateral
+                        refunds_told_unasked(p.client_id, p.payment_id, null) unasked
                     where p.connector = $1 and p.kind = $4 and p.provider_reference = $2), 0), 0)
                 as "given_back!"
             "#,

@@ -211,6 +211,34 @@ async fn of_a_refund_at_the_provider_and_a_lease_at_once_no_command_is_left() {
 }
 
 #[tokio::test]
+async fn a_refund_of_what_a_person_has_left_of_an_orders_payment_needs_no_amount() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.answer_next("rejected", Value::Null).await;
+    let event = by_a_person(&order, &format!("pay-{}", order.id), 40);
+    connector.event(event).await.assert_status(200);
+    let own = arrivals(&context, &order).await.remove(0);
+    assert_eq!(refund(&context, &own, json!(61)).await, 409);
+    for (asked, amount) in [(json!(20), 20), (Value::Null, 40)] {
+        assert_eq!(refund(&context, &own, asked).await, 200);
+        let command = connector.lease(1).await.remove(0);
+        assert_eq!(command["body"]["amount"], amount);
+        // It is told before its command is done, and is what was asked for.
+        let mut event = refunded(&command, amount);
+        event["originalReference"] = json!(format!("pay-{}", order.id));
+        connector.event(event).await.assert_status(200);
+        if amount == 40 {
+            assert_eq!(refund(&context, &own, Value::Null).await, 409, "nothing is left");
+        }
+        connector.report(&command, "done", Value::Null).await.assert_status(200);
+    }
+    assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(owed(&context, "acme").await, [""; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_refund_at_the_provider_is_not_that_of_a_command_that_is_done() {
     for is_of_own in [true, false] {
         let context = TestContext::start().await;
