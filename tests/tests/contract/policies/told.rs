@@ -200,3 +200,17 @@ async fn a_signature_policy_is_told_the_headers_that_the_operator_names() {
     let edge = context.edge_with(|settings| _ = settings.policy.visible_headers.0.pop()).await;
     offer(&acme.at(&edge)).await.assert_codes(&["ER336"]);
 }
+
+#[tokio::test]
+async fn a_difference_beside_a_hidden_request_has_nothing_of_it() {
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    shadow(&context, SIGNATURE, "ed25519-offer", "told-signature").await;
+    replayed::offer(&context, &acme, "nonce-0001").await;
+    context.core().run_policy_shadows().await.unwrap();
+    let bounded = json!([{"input": null, "active": {"verdict": "authentic"},
+        "candidate": {"verdict": "rejected", "reason": "bad-signature"}}]);
+    let trial = context.admin(Method::GET, &format!("{SIGNATURE}/trial"), json!({})).await;
+    assert_eq!(trial.assert_status(200).json()["differences"], bounded);
+    assert_eq!(history(&context, SIGNATURE).await["trial"]["differences"], bounded);
+}

@@ -7,8 +7,7 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
 use serde_json::{Value, json};
 
-use super::replayed::offer;
-use super::{FEE, METHOD_ORDER, SIGNATURE, context, history, push, set_key, stage, with_acme};
+use super::{FEE, METHOD_ORDER, context, history, push, stage};
 
 const QUOTE: &str = "/api/v1/buy/quote";
 
@@ -81,24 +80,6 @@ async fn a_shadow_run_counts_differences_and_changes_no_answer() {
         .await
         .unwrap();
     assert_eq!(left, 0);
-}
-
-#[tokio::test]
-async fn a_difference_beside_a_hidden_request_has_nothing_of_it() {
-    let (context, acme) = with_acme().await;
-    set_key(&context).await;
-    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
-    let refusing = json!({"config": {}});
-    stage(&context, SIGNATURE, "told-signature", refusing).await.assert_status(201);
-    post(&context, &format!("{SIGNATURE}/versions/2/shadow"), json!({})).await;
-    offer(&context, &acme, "nonce-0001").await;
-    context.core().run_policy_shadows().await.unwrap();
-    let bounded = json!([{"input": null, "active": {"verdict": "authentic"},
-        "candidate": {"verdict": "rejected", "reason": "bad-signature"}}]);
-    let trial = format!("{SIGNATURE}/trial");
-    let trial = context.admin(Method::GET, &trial, json!({})).await.assert_status(200).json();
-    assert_eq!(trial["differences"], bounded);
-    assert_eq!(history(&context, SIGNATURE).await["trial"]["differences"], bounded);
 }
 
 #[tokio::test]

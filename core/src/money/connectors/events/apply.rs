@@ -145,9 +145,8 @@ async fn amount_of(
         return Ok(stated);
     }
     if matches!(kind, PaymentKind::DisputeWon | PaymentKind::DisputeLost) {
-        let disputed = disputed(conn, connector, report, kind).await?;
-        if disputed.is_some() {
-            return Ok(disputed);
+        if let Some(disputed) = disputed(conn, connector, report, kind).await? {
+            return Ok(Some(disputed));
         }
     }
     let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
