@@ -3,6 +3,8 @@
 //! pass by, as far as it takes to know whose `:path` has a fragment and whose `:scheme` is another
 //! one than https and http.
 
+use std::borrow::Cow;
+use std::mem;
 use std::sync::Arc;
 
 use super::header_scan::{HeaderScan, Unreadable};
@@ -14,8 +16,9 @@ const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
 /// Length of the priority in a frame of headers.
 const PRIORITY_BYTES: usize = 5;
-/// A frame's head, and what stands before its header block: the length of its padding, the priority.
-const HEAD_BYTES_MAX: usize = HEAD_BYTES + 1 + PRIORITY_BYTES;
+/// Most bytes of a header block, in all its frames. The h2 crate takes less: frames of 16 KiB, and few
+/// of them.
+const BLOCK_BYTES_MAX: usize = 128 * 1024;
 /// The bits of a stream's number; the highest is reserved.
 const STREAM_BITS: u32 = 0x7fff_ffff;
 
@@ -34,28 +37,18 @@ const PRIORITY: u8 = 0x20;
 pub(crate) struct FrameScan {
     info: Arc<ConnectionInfo>,
     headers: HeaderScan,
-    head: [u8; HEAD_BYTES_MAX],
+    head: [u8; HEAD_BYTES],
     /// Bytes of `head` that are there.
     held: usize,
-    expects: Expects,
-    /// The stream whose header block goes on.
+    /// Bytes that come next and do not matter.
+    skips: usize,
+    /// Bytes that come next of the payload of a frame of headers, and those that have come of one that
+    /// has not come whole.
+    left: usize,
+    payload: Vec<u8>,
+    /// The stream whose header block goes on, and the block up to the frame that ends it.
     open: Option<u32>,
-}
-
-/// The part of a frame that comes next.
-#[derive(Clone, Copy, Debug)]
-enum Expects {
-    Head,
-    /// So many bytes of a header block, and of padding behind them.
-    Headers {
-        left: usize,
-        padding: usize,
-        ends: bool,
-    },
-    /// So many bytes that do not matter.
-    Other(usize),
-    /// Nothing that can be read.
-    Unreadable,
+    block: Vec<u8>,
 }
 
 impl FrameScan {
@@ -63,10 +56,13 @@ impl FrameScan {
         Self {
             info,
             headers: HeaderScan::default(),
-            head: [0; HEAD_BYTES_MAX],
+            head: [0; HEAD_BYTES],
             held: 0,
-            expects: Expects::Other(PREFACE_BYTES),
+            skips: PREFACE_BYTES,
+            left: 0,
+            payload: Vec::new(),
             open: None,
+            block: Vec::new(),
         }
     }
 
@@ -74,109 +70,117 @@ impl FrameScan {
     /// the h2 crate does not read on either.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         if self.read(bytes).is_err() {
-            self.expects = Expects::Unreadable;
+            self.skips = usize::MAX;
             self.info.refused_streams.refuse_all();
         }
     }
 
     fn read(&mut self, mut bytes: &[u8]) -> Result<(), Unreadable> {
         while !bytes.is_empty() {
-            bytes = match self.expects {
-                Expects::Head => self.read_head(bytes)?,
-                Expects::Headers { left, padding, ends } => {
-                    let (own, rest) = bytes.split_at(left.min(bytes.len()));
-                    self.headers.advance(own)?;
-                    self.expects = Expects::Headers { left: left - own.len(), padding, ends };
-                    rest
-                }
-                Expects::Other(left) => {
-                    let own = left.min(bytes.len());
-                    self.expects = Expects::Other(left - own);
-                    &bytes[own..]
-                }
-                Expects::Unreadable => return Ok(()),
+            bytes = if self.skips > 0 {
+                let own = self.skips.min(bytes.len());
+                self.skips -= own;
+                &bytes[own..]
+            } else if self.left > 0 {
+                self.read_headers(bytes)?
+            } else {
+                self.read_head(bytes)?
             };
-            self.end_part()?;
         }
         Ok(())
     }
 
-    /// Takes of `bytes` what belongs to the head of a frame, and gives the rest.
+    /// Takes of `bytes` what belongs to the head of a frame, and its payload where it is one of
+    /// headers; gives the rest.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Unreadable> {
-        let own = (self.head_bytes() - self.held).min(bytes.len());
-        let (own, rest) = bytes.split_at(own);
+        let (own, rest) = bytes.split_at((HEAD_BYTES - self.held).min(bytes.len()));
         self.head[self.held..self.held + own.len()].copy_from_slice(own);
         self.held += own.len();
-        if self.held == self.head_bytes() {
-            self.expects = self.judge_head()?;
-            self.held = 0;
+        if self.held < HEAD_BYTES {
+            return Ok(rest);
         }
+        self.held = 0;
+        let [high, middle, low, kind, _, stream @ ..] = self.head;
+        let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
+        let stream = u32::from_be_bytes(stream) & STREAM_BITS;
+        match (kind, self.open) {
+            (CONTINUATION, Some(open)) if open == stream => {}
+            (HEADERS, None) => self.open = Some(stream),
+            // A client promises nothing, and a header block is not interrupted.
+            (HEADERS | CONTINUATION | PUSH_PROMISE, _) | (_, Some(_)) => return Err(Unreadable),
+            _ => {
+                self.skips = length;
+                return Ok(rest);
+            }
+        }
+        if self.block.len() + length > BLOCK_BYTES_MAX {
+            return Err(Unreadable);
+        }
+        self.left = length;
+        self.read_headers(rest)
+    }
+
+    /// Takes of `bytes` what belongs to the payload of a frame of headers, and gives the rest.
+    fn read_headers<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], Unreadable> {
+        let (own, rest) = bytes.split_at(self.left.min(bytes.len()));
+        self.left -= own.len();
+        if self.left > 0 {
+            self.payload.extend_from_slice(own);
+            return Ok(rest);
+        }
+        let payload = joined(&mut self.payload, own);
+        self.end_frame(&payload)?;
         Ok(rest)
     }
 
-    /// Length of the head, as far as it is known.
-    fn head_bytes(&self) -> usize {
+    /// Takes the payload of a frame of headers, and judges the header block that it ends.
+    fn end_frame(&mut self, payload: &[u8]) -> Result<(), Unreadable> {
         let [_, _, _, kind, flags, ..] = self.head;
-        if self.held < HEAD_BYTES || kind != HEADERS {
-            return HEAD_BYTES;
+        let part = if kind == HEADERS { self.block_part(payload)? } else { payload };
+        if flags & END_HEADERS == 0 {
+            self.block.extend_from_slice(part);
+            return Ok(());
         }
-        let padding = usize::from(flags & PADDED != 0);
-        HEAD_BYTES + padding + if flags & PRIORITY != 0 { PRIORITY_BYTES } else { 0 }
-    }
-
-    /// Judges a whole head, and gives the part that follows it.
-    fn judge_head(&mut self) -> Result<Expects, Unreadable> {
-        let [high, middle, low, kind, flags, s0, s1, s2, s3, ..] = self.head;
-        let length = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
-        let stream = u32::from_be_bytes([s0, s1, s2, s3]) & STREAM_BITS;
-        let (left, padding) = match (kind, self.open) {
-            (CONTINUATION, Some(open)) if open == stream => (length, 0),
-            (HEADERS, None) => {
-                let padding = self.padding(stream)?;
-                let around = self.head_bytes() - HEAD_BYTES + padding;
-                (length.checked_sub(around).ok_or(Unreadable)?, padding)
-            }
-            // A client promises nothing, and a header block is not interrupted.
-            (HEADERS | CONTINUATION | PUSH_PROMISE, _) | (_, Some(_)) => return Err(Unreadable),
-            _ => return Ok(Expects::Other(length)),
-        };
-        self.open = Some(stream);
-        Ok(Expects::Headers { left, padding, ends: flags & END_HEADERS != 0 })
-    }
-
-    /// Length of the padding behind the headers of `stream`.
-    fn padding(&self, stream: u32) -> Result<usize, Unreadable> {
-        let [_, _, _, _, flags, ..] = self.head;
-        let more = &self.head[HEAD_BYTES..self.head_bytes()];
-        let (padding, priority) = match more.split_first() {
-            Some((padding, priority)) if flags & PADDED != 0 => (usize::from(*padding), priority),
-            _ => (0, more),
-        };
-        // The h2 crate skips the headers of a stream that depends on itself, so that its table is not the
-        // client's any more.
-        let depends_on = priority.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-        if depends_on.is_some_and(|other| other & STREAM_BITS == stream) {
-            return Err(Unreadable);
-        }
-        Ok(padding)
-    }
-
-    /// Goes on to the next part where nothing is left of this one.
-    fn end_part(&mut self) -> Result<(), Unreadable> {
-        if let Expects::Headers { left: 0, padding, ends } = self.expects {
-            if ends
-                && let Some(stream) = self.open.take()
-                && self.headers.end()?
-            {
-                self.info.refused_streams.refuse(stream);
-            }
-            self.expects = Expects::Other(padding);
-        }
-        if let Expects::Other(0) = self.expects {
-            self.expects = Expects::Head;
+        let block = joined(&mut self.block, part);
+        let is_refused = self.headers.scan(&block)?;
+        if let Some(stream) = self.open.take().filter(|_| is_refused) {
+            self.info.refused_streams.refuse(stream);
         }
         Ok(())
     }
+
+    /// The part of a header block in the payload of the frame that opens it, without padding and
+    /// priority (RFC 9113, section 6.2).
+    fn block_part<'a>(&self, mut payload: &'a [u8]) -> Result<&'a [u8], Unreadable> {
+        let [_, _, _, _, flags, ..] = self.head;
+        let mut padding = 0;
+        if flags & PADDED != 0 {
+            padding = usize::from(*payload.split_off_first().ok_or(Unreadable)?);
+        }
+        if flags & PRIORITY != 0 {
+            let (priority, rest) =
+                payload.split_first_chunk::<PRIORITY_BYTES>().ok_or(Unreadable)?;
+            let [other @ .., _weight] = *priority;
+            // The h2 crate skips the headers of a stream that depends on itself, so that its table is
+            // not the client's any more.
+            if self.open == Some(u32::from_be_bytes(other) & STREAM_BITS) {
+                return Err(Unreadable);
+            }
+            payload = rest;
+        }
+        let end = payload.len().checked_sub(padding).ok_or(Unreadable)?;
+        Ok(&payload[..end])
+    }
+}
+
+/// Takes what was kept, with `next` behind it; copies nothing where nothing was kept.
+fn joined<'a>(kept: &mut Vec<u8>, next: &'a [u8]) -> Cow<'a, [u8]> {
+    if kept.is_empty() {
+        return Cow::Borrowed(next);
+    }
+    let mut whole = mem::take(kept);
+    whole.extend_from_slice(next);
+    Cow::Owned(whole)
 }
 
 #[cfg(test)]

@@ -53,34 +53,27 @@ pub(super) fn begins_with_colon(byte: u8) -> bool {
     byte >> (u8::BITS - COLON.1) == COLON.0
 }
 
-/// Looks for `#` in a string while it arrives.
-#[derive(Debug, Default)]
-pub(super) struct NumberSigns {
-    /// The begin of a code, from the highest bit on, and how many bits of it are there.
-    bits: u64,
-    held: u32,
-}
-
-impl NumberSigns {
-    /// True when one ends within `bytes`, which come next.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> bool {
-        let mut found = false;
-        for byte in bytes {
-            self.bits |= u64::from(*byte) << (u64::BITS - u8::BITS - self.held);
-            self.held += u8::BITS;
-            loop {
-                let length = length(self.bits);
-                if length > self.held {
-                    break;
-                }
-                let (code, own) = NUMBER_SIGN;
-                found |= length == own && self.bits >> (u64::BITS - own) == code;
-                self.bits <<= length;
-                self.held -= length;
+/// True for a string with `#` in it.
+pub(super) fn has_number_sign(bytes: &[u8]) -> bool {
+    // The begin of a code, from the highest bit on, and how many bits of it are there.
+    let (mut bits, mut held) = (0_u64, 0);
+    for byte in bytes {
+        bits |= u64::from(*byte) << (u64::BITS - u8::BITS - held);
+        held += u8::BITS;
+        loop {
+            let length = length(bits);
+            if length > held {
+                break;
             }
+            let (code, own) = NUMBER_SIGN;
+            if length == own && bits >> (u64::BITS - own) == code {
+                return true;
+            }
+            bits <<= length;
+            held -= length;
         }
-        found
     }
+    false
 }
 
 /// Length of the code that `bits` begin with. No code begins with another one, so that bits which are
@@ -99,12 +92,8 @@ mod tests {
         let all = || 0..=u8::MAX;
         for (first, second) in all().flat_map(|first| all().map(move |second| (first, second))) {
             let expected = [first, second].contains(&b'#');
-            assert_eq!(NumberSigns::default().advance(&coded(&[first, second])), expected);
-        }
-        for (first, second) in all().flat_map(|first| all().map(move |second| (first, second))) {
-            let mut signs = NumberSigns::default();
-            let found = coded(&[first, b'#', second]).iter().any(|byte| signs.advance(&[*byte]));
-            assert!(found, "{first} {second}");
+            assert_eq!(has_number_sign(&coded(&[first, second])), expected);
+            assert!(has_number_sign(&coded(&[first, b'#', second])), "{first} {second}");
         }
     }
 
