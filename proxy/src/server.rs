@@ -25,8 +25,8 @@ mod sockets;
 mod tls;
 mod upgrade;
 
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         certificates,
         admin_certificate: Certificates::of_pair(config.admin.tls.key_pair())?,
         connectors_certificate: Certificates::of_pair(config.connectors.tls.key_pair())?,
-        fds: OnceLock::new(),
+        fds: ListenFds::new(fds.into()),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
         unready: Duration::from_secs(edge.shutdown_delay_seconds),
@@ -133,7 +133,6 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         log: log.clone(),
         sockets: sockets.clone(),
         descriptors,
-        fds: Some(fds),
         peer,
         shutdown: Arc::clone(&shutdown),
         started,
@@ -240,7 +239,6 @@ struct EdgeService {
     log: Option<Arc<AccessLog>>,
     sockets: Sockets,
     descriptors: Arc<HeldDescriptors>,
-    fds: Option<Fds>,
     /// The old process, until it stops accepting.
     peer: Option<UpgradePeer>,
     shutdown: Arc<Shutdown>,
@@ -253,8 +251,8 @@ impl Service for EdgeService {
         "rampart"
     }
 
-    async fn start_service(&mut self, fds: Option<ListenFds>, _: ShutdownWatch, tasks: usize) {
-        let core = self.listen(fds, tasks).await;
+    async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, tasks: usize) {
+        let core = self.listen(tasks).await;
         let work = core.as_ref().ok().map(|core| {
             let (stop, stopped) = watch::channel(false);
             (stop, tokio::spawn(Arc::clone(core).work(stopped)))
@@ -276,20 +274,11 @@ impl Service for EdgeService {
 
 impl EdgeService {
     /// Starts the core, and the listeners in front of it.
-    async fn listen(
-        &mut self,
-        fds: Option<ListenFds>,
-        tasks: usize,
-    ) -> Result<Arc<Core>, StartupError> {
+    async fn listen(&mut self, tasks: usize) -> Result<Arc<Core>, StartupError> {
         let mut settings = self.config.core.clone();
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
         let core = Core::start(settings, self.clock.clone()).await?;
-        if let Some((table, fds)) = fds.as_ref().zip(self.fds.take()) {
-            *table.lock() = fds;
-            // Empty until now: a service is started once.
-            let _ = self.shutdown.fds.set(Arc::clone(table));
-        }
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
@@ -319,7 +308,7 @@ impl EdgeService {
         // Last, when nothing can fail any more: the old process ends then.
         take_over(self.peer.take()).await?;
         for listener in listeners {
-            tokio::spawn(listener.accept(fds.clone(), tasks, Arc::clone(&self.shutdown)));
+            tokio::spawn(listener.accept(tasks, Arc::clone(&self.shutdown)));
         }
         let (lifecycle, waiting) = (Arc::clone(lifecycle), Arc::clone(&core));
         tokio::spawn(async move {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
-use pingora_core::server::ListenFds;
 use pingora_core::services::Service;
 use pingora_core::services::listening::Service as Listening;
 use tokio::sync::watch;
@@ -24,12 +23,7 @@ impl Listener {
     /// Accepts, except while a new process is to own the sockets: the public listener until the
     /// process stops, a private one until all is done, so that who watches the process can do so to
     /// the end.
-    pub(super) async fn accept(
-        self,
-        fds: Option<ListenFds>,
-        tasks: usize,
-        shutdown: Arc<Shutdown>,
-    ) {
+    pub(super) async fn accept(self, tasks: usize, shutdown: Arc<Shutdown>) {
         let end = if self.limits.public { Phase::Stopping } else { Phase::Closing };
         let lifecycle = &shutdown.lifecycle;
         let mut handing_over = shutdown.handing_over.subscribe();
@@ -40,7 +34,7 @@ impl Listener {
                 return;
             }
             let (stop, stopped) = watch::channel(false);
-            let (mut service, fds) = (self.service(), fds.clone());
+            let (mut service, fds) = (self.service(), Some(Arc::clone(&shutdown.fds)));
             tokio::spawn(async move {
                 Service::start_service(&mut service, fds, stopped, tasks).await;
             });

@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ pub(super) struct Shutdown {
     pub(super) admin_certificate: Option<Arc<Certificates>>,
     /// The same of the connectors' listener.
     pub(super) connectors_certificate: Option<Arc<Certificates>>,
-    /// Pingora's table of sockets, once the service has it.
-    pub(super) fds: OnceLock<ListenFds>,
+    /// The sockets of all listeners, by their names.
+    pub(super) fds: ListenFds,
     pub(super) upgrade_socket: Option<PathBuf>,
     pub(super) drain: Duration,
     /// True while a new process is to own the sockets: no listener accepts, the private ones neither.
@@ -147,10 +147,11 @@ impl Shutdown {
     /// The new process, when it is ready to accept. Until then, however long that takes, nothing
     /// changes here.
     async fn find_heir(&self) -> Option<(UpgradeHeir, SocketCopies)> {
-        let (Some(path), Some(fds)) = (self.upgrade_socket.clone(), self.fds.get().cloned()) else {
+        let Some(path) = self.upgrade_socket.clone() else {
             tracing::error!("'edge.upgrade_socket' is not set: going on");
             return None;
         };
+        let fds = Arc::clone(&self.fds);
         let (sender, handed) = oneshot::channel();
         // A thread that the end of the process does not wait for.
         std::thread::spawn(move || {
@@ -178,9 +179,7 @@ impl Shutdown {
         let accepting = tokio::task::spawn_blocking(move || heir.accept()).await;
         if let Err(error) = accepting.map_err(io::Error::other).flatten() {
             tracing::error!(%error, "the new process did not accept: accepting again");
-            if let Some(fds) = self.fds.get() {
-                copies.restore(&mut fds.lock());
-            }
+            copies.restore(&mut self.fds.lock());
             self.handing_over.send_replace(false);
             return false;
         }

@@ -12,7 +12,7 @@ use pingora_core::server::Fds;
 use crate::config::{Config, Connectors};
 use crate::startup_error::{Context as _, StartupError};
 
-/// A bound socket in Pingora's table.
+/// A bound socket in the table that Pingora's services take theirs from.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     /// Purpose and configured address; the same in the process that inherits it.
