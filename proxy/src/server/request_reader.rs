@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use http::header::HOST;
+use http::header;
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::authority::validate_request_authority;
 use pingora_http::RequestHeader;
@@ -20,11 +20,11 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::connection_info::ConnectionInfo;
 use super::deadline::Deadline;
-use super::framing::{self, Body, HEADERS_MAX, HeadError, Scan};
+use super::framing::{self, Body, HeadError, Scan};
 
 /// The request that Pingora reads where a head was refused.
 const PLACEHOLDER: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-/// Name of the header that is kept of a head that is refused.
+/// The header that is kept of a head that is refused.
 const REQUEST_ID: &[u8] = b"x-request-id:";
 /// Most bytes that are read at once, and ahead while a request is answered.
 const AHEAD_BYTES_MAX: usize = 4 * 1024;
@@ -158,7 +158,7 @@ impl RequestReader {
         self.released = released.unwrap_or_else(|error| {
             // The cell is empty: a connection does not go on after a refusal.
             let _ = self.info.head_error.set(error);
-            if let Some(id) = sent_request_id(&self.held) {
+            if let Some(id) = first_value(&self.held, REQUEST_ID) {
                 let _ = self.info.refused_request_id.set(id.into());
             }
             self.held = BytesMut::from(PLACEHOLDER);
@@ -183,17 +183,17 @@ impl RequestReader {
     }
 }
 
-/// The first request id among the whole header fields of a head that is refused, which may be
-/// incomplete. A body that follows the head is not looked at.
-fn sent_request_id(held: &[u8]) -> Option<&[u8]> {
-    let lines = held.split_inclusive(|&byte| byte == b'\n');
+/// The first value of a header, whose name ends with its colon, among the whole fields of a head, which
+/// may be incomplete. A body that follows the head is not looked at.
+fn first_value<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let lines = head.split_inclusive(|&byte| byte == b'\n');
     let whole = lines.map_while(|line| line.strip_suffix(b"\n"));
     let stripped = whole.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     // The request line comes first, perhaps after an empty one.
     let fields = stripped.skip_while(|line| line.is_empty()).skip(1);
     fields.take_while(|line| !line.is_empty()).find_map(|line| {
-        let (name, value) = line.split_at_checked(REQUEST_ID.len())?;
-        name.eq_ignore_ascii_case(REQUEST_ID).then(|| value.trim_ascii())
+        let (own, value) = line.split_at_checked(name.len())?;
+        own.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
     })
 }
 
@@ -203,20 +203,14 @@ fn broken(error: HeadError) -> io::Error {
 
 /// Pingora takes the target of this sound head. What it refuses, it would answer itself.
 fn is_understood(head: &[u8]) -> bool {
-    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let target = head.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    let mut words = head.trim_ascii_start().split(|&byte| byte == b' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     if target.starts_with(b"/") || target == b"*" {
         return true;
     }
-    let mut parsed = httparse::Request::new(&mut fields);
-    if parsed.parse(head).is_err() {
-        return false;
-    }
-    let host = parsed.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"));
-    let request = RequestHeader::build(parsed.method.unwrap_or_default(), target, Some(1));
-    let request = request.and_then(|mut request| {
-        if let Some(host) = host {
-            request.insert_header(HOST, host.value)?;
+    let request = RequestHeader::build(method, target, Some(1)).and_then(|mut request| {
+        if let Some(host) = first_value(head, b"host:") {
+            request.insert_header(header::HOST, host)?;
         }
         validate_request_authority(&request)
     });
@@ -306,7 +300,8 @@ mod tests {
             ("POST / HTTP/1.1\r\n\r\nX-Request-Id: a\r\n", None),
             ("", None),
         ] {
-            assert_eq!(sent_request_id(held.as_bytes()), id.map(str::as_bytes), "{held:?}");
+            let found = first_value(held.as_bytes(), REQUEST_ID);
+            assert_eq!(found, id.map(str::as_bytes), "{held:?}");
         }
     }
 
