@@ -17,7 +17,7 @@ use pingora_core::listeners::tls::Acceptor;
 use rampart_core::Core;
 use rampart_core::platform::counted::counted;
 use rustls::client::verify_server_name;
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WantsServerCert};
@@ -46,7 +46,6 @@ pub(crate) struct Certificates {
     pairs: Vec<KeyPair>,
     /// Change times and lengths of the files before the first read.
     stamps: Vec<Stamp>,
-    provider: Arc<CryptoProvider>,
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
     acme: AcmeCertificates,
     staples: StapleStatuses,
@@ -58,12 +57,11 @@ impl Certificates {
     /// # Errors
     /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
     pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, StartupError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let stamps = stamps(&pairs);
-        let read = read_all(&pairs, &provider)?;
+        let read = read_all(&pairs)?;
         let live = ArcSwap::from_pointee(read.into_iter().map(Arc::new).collect());
         let (acme, staples) = Default::default();
-        Ok(Arc::new(Self { pairs, stamps, provider, live, acme, staples }))
+        Ok(Arc::new(Self { pairs, stamps, live, acme, staples }))
     }
 
     /// Reads a certificate and its key, if there is one.
@@ -103,7 +101,7 @@ impl Certificates {
                 stapling::staple(&self, &core).await;
             }
         };
-        let acme = self.acme.follow(core.acme.subscribe(), &self.provider);
+        let acme = self.acme.follow(core.acme.subscribe());
         tokio::join!(Arc::clone(&self).watch(), acme, stapling);
     }
 
@@ -161,7 +159,7 @@ impl Certificates {
     }
 
     fn take(&self) -> Result<(), StartupError> {
-        let mut read = read_all(&self.pairs, &self.provider)?;
+        let mut read = read_all(&self.pairs)?;
         for (earlier, next) in self.live.load().iter().zip(&mut read) {
             stapling::keep(Some(earlier), next);
         }
@@ -215,20 +213,17 @@ fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
         .is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
 }
 
-fn read_all(
-    pairs: &[KeyPair],
-    provider: &CryptoProvider,
-) -> Result<Vec<CertifiedKey>, StartupError> {
-    pairs.iter().map(|pair| read(pair, provider)).collect()
+fn read_all(pairs: &[KeyPair]) -> Result<Vec<CertifiedKey>, StartupError> {
+    pairs.iter().map(read).collect()
 }
 
-fn read(pair: &KeyPair, provider: &CryptoProvider) -> Result<CertifiedKey, StartupError> {
+fn read(pair: &KeyPair) -> Result<CertifiedKey, StartupError> {
     let unusable =
         |what: &str, path: &Path| format!("the {what} in '{}' cannot be used", path.display());
     let chain = read_chain(&pair.cert).context(unusable("certificate", &pair.cert))?;
     let key =
         PrivateKeyDer::from_pem_file(&pair.key).context(unusable("private key", &pair.key))?;
-    let certified = CertifiedKey::from_der(chain, key, provider);
+    let certified = CertifiedKey::from_der(chain, key, &ring::default_provider());
     certified.context(unusable("certificate with its key", &pair.cert))
 }
 

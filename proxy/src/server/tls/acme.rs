@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use rampart_core::operate::acme::{AcmeState, Certificate, Challenge};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -46,14 +46,10 @@ impl AcmeCertificates {
 
     /// Takes what edges share, now and whenever it changes. What cannot be used is logged, and what was
     /// there before stays.
-    pub(super) async fn follow(
-        &self,
-        mut states: watch::Receiver<Arc<AcmeState>>,
-        provider: &CryptoProvider,
-    ) {
+    pub(super) async fn follow(&self, mut states: watch::Receiver<Arc<AcmeState>>) {
         loop {
             let now = Arc::clone(&states.borrow_and_update());
-            if let Err(bad) = self.take(&now, provider) {
+            if let Err(bad) = self.take(&now) {
                 log_unchanged(&bad);
             }
             if states.changed().await.is_err() {
@@ -62,15 +58,13 @@ impl AcmeCertificates {
         }
     }
 
-    fn take(&self, state: &AcmeState, provider: &CryptoProvider) -> Result<(), StartupError> {
-        let answer = |challenge: &Challenge| {
-            let certified = answering(challenge, provider)?;
-            Ok((challenge.domain.clone(), Arc::new(certified)))
-        };
+    fn take(&self, state: &AcmeState) -> Result<(), StartupError> {
+        let answer =
+            |challenge: &Challenge| Ok((challenge.domain.clone(), Arc::new(answering(challenge)?)));
         let challenges: Result<_, StartupError> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
         if let Some(certificate) = &state.certificate {
-            let mut next = certified(certificate, provider)?;
+            let mut next = certified(certificate)?;
             stapling::keep(self.certificate().as_ref(), &mut next);
             self.certificate.store(Some(Arc::new(next)));
         }
@@ -78,22 +72,16 @@ impl AcmeCertificates {
     }
 }
 
-fn certified(
-    certificate: &Certificate,
-    provider: &CryptoProvider,
-) -> Result<CertifiedKey, StartupError> {
+fn certified(certificate: &Certificate) -> Result<CertifiedKey, StartupError> {
     let chain: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect();
     let key = PrivateKeyDer::from_pem_slice(certificate.key.expose().as_bytes());
     let (chain, key) = (chain.context(UNUSABLE)?, key.context(UNUSABLE)?);
-    CertifiedKey::from_der(chain, key, provider).context(UNUSABLE)
+    CertifiedKey::from_der(chain, key, &ring::default_provider()).context(UNUSABLE)
 }
 
 /// A certificate of our own for the name, with the digest in the extension that the authority reads.
-fn answering(
-    challenge: &Challenge,
-    provider: &CryptoProvider,
-) -> Result<CertifiedKey, StartupError> {
+fn answering(challenge: &Challenge) -> Result<CertifiedKey, StartupError> {
     let made = || {
         let mut parameters = CertificateParams::new([challenge.domain.clone()])?;
         let extension = CustomExtension::new_acme_identifier(&challenge.digest);
@@ -103,7 +91,7 @@ fn answering(
     };
     let (certificate, key) = made().context(UNUSABLE)?;
     let key = PrivateKeyDer::try_from(key.serialize_der()).context(UNUSABLE)?;
-    let key = provider.key_provider.load_private_key(key).context(UNUSABLE)?;
+    let key = ring::default_provider().key_provider.load_private_key(key).context(UNUSABLE)?;
     // Not compared with its key: the library does not read certificates with this extension.
     Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
 }
