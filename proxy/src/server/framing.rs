@@ -183,11 +183,13 @@ impl<'a> Fields<'a> {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else {
             return Err(Malformed("a header without a colon"));
         };
-        let (name, value) = (&line[..colon], trimmed(&line[colon + 1..]));
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.is_empty() || !name.iter().all(is_token) {
             return Err(Malformed("not a header name"));
         }
         check_value(value)?;
+        // Blanks are all that is left of white space (RFC 9110, section 5.5).
+        let value = value.trim_ascii();
         if name.eq_ignore_ascii_case(b"host") {
             once(&mut self.host, host(value)?, "a second Host")
         } else if name.eq_ignore_ascii_case(b"content-length") {
@@ -227,15 +229,6 @@ impl<'a> Fields<'a> {
         }
         Ok(body)
     }
-}
-
-/// A value without the blanks around it (RFC 9110, section 5.5). Any other white space is a control
-/// character like the rest.
-fn trimmed(value: &[u8]) -> &[u8] {
-    let solid = |byte: &u8| !matches!(byte, b' ' | b'\t');
-    let begin = value.iter().position(solid).unwrap_or(value.len());
-    let end = value.iter().rposition(solid).map_or(begin, |last| last + 1);
-    &value[begin..end]
 }
 
 fn once<T>(slot: &mut Option<T>, value: T, twice: &'static str) -> Result<(), HeadError> {
@@ -316,7 +309,7 @@ pub(crate) fn check_parsed(
         if count >= HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
             return Err(HeadError::HeadTooLarge);
         }
-        if trimmed(value.as_bytes()).len() < value.len() {
+        if value.as_bytes().trim_ascii().len() < value.len() {
             return Err(Malformed("a blank around the value of a header"));
         }
         check_value(value.as_bytes())?;
