@@ -152,24 +152,25 @@ impl Gateway {
 
     /// True for a connection of a balancer, which many clients share.
     fn is_shared(&self, connection: &ConnectionInfo) -> bool {
-        match &self.listener {
-            ListenerKind::Public(public) => public.clients.is_shared(connection.peer),
-            ListenerKind::Private(_) => false,
-        }
+        self.public_listener().is_some_and(|public| public.clients.is_shared(connection.peer))
     }
 
     /// Memory for answers of the upstream that are held back: that of uploads, so that ordinary bodies
     /// lose none to them.
     fn answer_memory(&self) -> &BodyMemory {
-        match &self.listener {
-            ListenerKind::Public(public) => &public.uploads,
-            ListenerKind::Private(_) => &self.bodies,
-        }
+        self.public_listener().map_or(&self.bodies, |public| &public.uploads)
     }
 
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
-        matches!(self.listener, ListenerKind::Public(_))
+        self.public_listener().is_some()
+    }
+
+    fn public_listener(&self) -> Option<&PublicListener> {
+        match &self.listener {
+            ListenerKind::Public(public) => Some(public),
+            ListenerKind::Private(_) => None,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::server::{ConnectionInfo, METHOD_BYTES_MAX};
 impl Gateway {
     /// Counts and logs a request that is over, however it ended. Private listeners have neither.
     pub(super) fn observe(&self, session: &ServerSession, context: &Context) {
-        let ListenerKind::Public(public) = &self.listener else { return };
+        let Some(public) = self.public_listener() else { return };
         let core = &self.core;
         let status = answered(session).map_or(0, |status| status.as_u16());
         let ended = context.ended_ns.unwrap_or_else(|| core.clock.monotonic_ns());

@@ -76,7 +76,7 @@ impl Gateway {
 
     /// The connection is to be replaced by a new one; in HTTP/2 it is told so on its own.
     fn is_old(&self, session: &ServerSession, context: &Context) -> bool {
-        let ListenerKind::Public(public) = &self.listener else { return false };
+        let Some(public) = self.public_listener() else { return false };
         let (age, at) = (public.connection_age_max, context.began_ns);
         ConnectionInfo::for_session(session).is_some_and(|connection| connection.is_older(age, at))
     }
@@ -84,10 +84,7 @@ impl Gateway {
     /// The phase from which on each answer closes its connection. Who watches a process that stops
     /// may do so to the end.
     fn closes_from(&self) -> Phase {
-        match self.listener {
-            ListenerKind::Public(_) => Phase::Draining,
-            ListenerKind::Private(_) => Phase::Stopping,
-        }
+        if self.is_public() { Phase::Draining } else { Phase::Stopping }
     }
 
     /// Everything up to the answer; `None` when an upstream is to answer.
@@ -235,12 +232,10 @@ impl Gateway {
     /// The answer to a head that is refused.
     pub(super) fn refuse_head(&self, context: &Context, refused: HeadError) -> Reply {
         let (status, detail) = (refused.status(), refused.detail());
-        match self.listener {
-            ListenerKind::Public(_) => {
-                self.core.refuse(&context.request_id, status, Code::RequestMalformed, detail)
-            }
-            ListenerKind::Private(_) => error(status, detail),
+        if !self.is_public() {
+            return error(status, detail);
         }
+        self.core.refuse(&context.request_id, status, Code::RequestMalformed, detail)
     }
 
     pub(super) fn unavailable(&self, context: &Context, doing: &'static str) -> Reply {
