@@ -23,8 +23,6 @@ use pingora_core::apps::HttpServerApp as _;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options, handshake};
 use pingora_core::protocols::{Digest, Stream};
-use pingora_core::server::ShutdownWatch;
-use pingora_proxy::HttpProxy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{interval, timeout};
 
@@ -36,8 +34,6 @@ use super::connection_info::{ConnectionInfo, RESETS_AT_ONCE};
 use super::connection_limits::ConnectionLimits;
 use super::framing::BAD_URL;
 use super::lifecycle::{Busy, Phase};
-use super::send_rate::SendBounds;
-use crate::gateway::Gateway;
 
 /// Streams of one HTTP/2 connection that run at once.
 const STREAMS_MAX: u32 = 100;
@@ -73,12 +69,10 @@ pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &Connec
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options))).await else {
         return;
     };
-    let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
-    let permits = Arc::new(Semaphore::new(RUNNING_MAX));
-    let streams = Streams { app, digest, bounds: limits.bounds, shutdown, permits };
+    let streams = Streams { limits, digest, permits: Arc::new(Semaphore::new(RUNNING_MAX)) };
     // Keeps the process from going before the last frame has left.
     let mut busy = None;
-    let reason = accept_all(&mut h2, streams, info, limits, &mut busy).await;
+    let reason = accept_all(&mut h2, streams, info, &mut busy).await;
     let Some(reason) = reason else { return };
     h2.abrupt_shutdown(reason);
     // Whoever does not take the frame in time is gone, or as good as gone.
@@ -89,11 +83,11 @@ pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &Connec
 /// is told to leave it is `busy`.
 async fn accept_all(
     h2: &mut Connection<Stream, Bytes>,
-    streams: Streams,
+    streams: Streams<'_>,
     info: &ConnectionInfo,
-    limits: &ConnectionLimits,
     busy: &mut Option<Busy>,
 ) -> Option<Reason> {
+    let limits = streams.limits;
     let lifecycle = &limits.lifecycle;
     // Calls that some of a balancer's clients gave up end no connection of the others.
     let is_shared = limits.clients.is_shared(info.peer);
@@ -158,16 +152,14 @@ async fn accept_all(
 }
 
 /// The streams of one connection.
-struct Streams {
-    app: Arc<HttpProxy<Gateway>>,
+struct Streams<'a> {
+    limits: &'a ConnectionLimits,
     digest: Arc<Digest>,
-    bounds: SendBounds,
-    shutdown: ShutdownWatch,
     /// A permit for each that may run.
     permits: Arc<Semaphore>,
 }
 
-impl Streams {
+impl Streams<'_> {
     fn none_runs(&self) -> bool {
         self.permits.available_permits() == RUNNING_MAX
     }
@@ -184,8 +176,9 @@ impl Streams {
         request: Request<RecvStream>,
         answer: SendResponse<Bytes>,
     ) {
-        let session = Http2Session::new(request, answer, Arc::clone(&self.digest), self.bounds);
-        let (app, shutdown) = (Arc::clone(&self.app), self.shutdown.clone());
+        let (limits, digest) = (self.limits, Arc::clone(&self.digest));
+        let session = Http2Session::new(request, answer, digest, limits.bounds);
+        let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
         tokio::spawn(async move {
             let session = ServerSession::new_custom(Box::new(session));
             let serving = AssertUnwindSafe(app.process_new_http(session, &shutdown));
