@@ -113,21 +113,13 @@ impl Budget<'_> {
     }
 }
 
-/// A body, and the memory it takes of the budget: given back when the request is answered.
-#[derive(Debug)]
-pub(super) struct ReceivedBody<B = Bytes> {
-    /// Its bytes, or the upload.
-    pub(super) body: B,
-    /// Its part of the budget.
-    pub(super) share: Option<Share>,
-}
-
 /// The announced length of the body. `framing` has seen that it is a number and there is one.
 pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Reads a body of at most `max` bytes, and no slower than 1 kB/s averaged over 10 s.
+/// Reads a body of at most `max` bytes, and no slower than 1 kB/s averaged over 10 s. It comes with the
+/// memory that it takes of `budget`, to be given back when the request is answered.
 ///
 /// # Errors
 /// Why there is none; nothing more should be read from this session then.
@@ -135,9 +127,9 @@ pub(super) async fn read_body(
     session: &mut ServerSession,
     max: usize,
     budget: Budget<'_>,
-) -> Result<ReceivedBody, BodyError> {
+) -> Result<(Bytes, Option<Share>), BodyError> {
     let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
-    Ok(ReceivedBody { body: partial.whole.freeze(), share: partial.share })
+    Ok((partial.whole.freeze(), partial.share))
 }
 
 /// The same for a route: above the bound of an ordinary body images are an upload, and a form is large,
@@ -148,7 +140,7 @@ pub(super) async fn read_entity(
     budget: Budget<'_>,
     uploads: Budget<'_>,
     core: &Arc<Core>,
-) -> Result<ReceivedBody<Entity>, BodyError> {
+) -> Result<(Entity, Option<Share>), BodyError> {
     let large_form = matches!(route.body, Body::LargeForm(_)).then_some(uploads);
     let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads));
     let max = route.body.bound().0;
@@ -158,7 +150,7 @@ pub(super) async fn read_entity(
         Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?),
         None => whole.freeze().into(),
     };
-    Ok(ReceivedBody { body, share })
+    Ok((body, share))
 }
 
 /// The part of a body that has arrived.

@@ -61,7 +61,7 @@ impl Gateway {
         }
         let sender = Sender::of(context.client_address, &context.labels.partner);
         let (max, budget) = (listener.body_bytes_max(), self.bodies.of(&sender));
-        let received = match read_body(session, max, budget).await {
+        let (body, _share) = match read_body(session, max, budget).await {
             Ok(received) => received,
             Err(why) => {
                 session.set_keepalive(None);
@@ -78,7 +78,7 @@ impl Gateway {
         if head.method == Method::HEAD {
             head.method = Method::GET;
         }
-        let work = context.scope().run(self.answer_private(listener, head, received.body));
+        let work = context.scope().run(self.answer_private(listener, head, body));
         Ok(contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
             WorkFailure::Panicked => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")

@@ -14,7 +14,7 @@ use rampart_core::platform::error::Code;
 use rampart_core::trading::limits::upstream::Upstream;
 use tokio::time::timeout;
 
-use super::body::{BodyError, ReceivedBody, Sender, content_length, discard, read_entity};
+use super::body::{BodyError, Sender, content_length, discard, read_entity};
 use super::concurrency::{WorkFailure, contain};
 use super::context::{Context, request_id};
 use super::private_listener::{PrivateListener, error};
@@ -171,7 +171,7 @@ impl Gateway {
                 Box::pin(passing_on).await.map_or(Ok(None), refused)
             }
             None => {
-                let ReceivedBody { body, share: _share } = received;
+                let (body, _share) = received;
                 // A client that resets its stream stops what only reads; what writes goes on. HTTP/1
                 // has no reset; there the client is not looked at before the answer.
                 let watched = route.is_safe() && session.is_custom();
