@@ -11,10 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::{Buf as _, BytesMut};
 use pingora_core::protocols::raw_connect::ProxyDigest;
-use pingora_core::protocols::tls::{SslDigest, TlsRef};
 use pingora_core::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
-    Stream, TimingDigest, UniqueID, UniqueIDType,
+    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
+    TimingDigest, UniqueID, UniqueIDType,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
@@ -247,26 +246,7 @@ impl UniqueID for BufferedIo {
     }
 }
 
-impl Ssl for BufferedIo {
-    fn get_ssl(&self) -> Option<&TlsRef> {
-        self.stream.get_ssl()
-    }
-
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.stream.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.stream.selected_alpn_proto()
-    }
-}
-
-impl GetTimingDigest for BufferedIo {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.stream.get_timing_digest()
-    }
-}
-
+/// The one digest that sessions read: all that is to be known of their connection.
 impl GetProxyDigest for BufferedIo {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         self.digest.clone()
@@ -275,9 +255,17 @@ impl GetProxyDigest for BufferedIo {
 
 impl GetSocketDigest for BufferedIo {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.stream.get_socket_digest()
+        None
     }
 }
+
+impl GetTimingDigest for BufferedIo {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        Vec::new()
+    }
+}
+
+impl Ssl for BufferedIo {}
 
 impl Peek for BufferedIo {}
 

@@ -59,12 +59,8 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// Serves a connection, stream by stream, until it ends or is to end, within `limits`.
 pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &ConnectionLimits) {
-    let digest = Arc::new(Digest {
-        ssl_digest: stream.get_ssl_digest(),
-        timing_digest: stream.get_timing_digest(),
-        proxy_digest: stream.get_proxy_digest(),
-        socket_digest: stream.get_socket_digest(),
-    });
+    let proxy_digest = stream.get_proxy_digest();
+    let digest = Arc::new(Digest { proxy_digest, ..Digest::default() });
     let options = options(limits.clients.is_shared(info.peer));
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options))).await else {
         return;

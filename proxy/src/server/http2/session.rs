@@ -279,11 +279,11 @@ impl Session for Http2Session {
     }
 
     fn client_addr(&self) -> Option<&SocketAddr> {
-        self.digest.socket_digest.as_ref()?.peer_addr()
+        None
     }
 
     fn server_addr(&self) -> Option<&SocketAddr> {
-        self.digest.socket_digest.as_ref()?.local_addr()
+        None
     }
 
     fn pseudo_raw_h1_request_header(&self) -> Bytes {
