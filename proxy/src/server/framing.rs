@@ -362,11 +362,8 @@ fn is_target(byte: &u8) -> bool {
 const fn alphanumeric_or(others: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0_u8;
-    loop {
+    while byte.is_ascii() {
         table[byte as usize] = byte.is_ascii_alphanumeric();
-        if byte == u8::MAX {
-            break;
-        }
         byte += 1;
     }
     let mut index = 0;
