@@ -112,7 +112,7 @@ impl Decision {
 }
 
 fn call(loaded: &LoadedVersion, request: &AnyRequest, context: &CallContext) -> Value {
-    let Some(report) = loaded.call(request, context) else { return Value::Null };
+    let Some(report) = loaded.call_recorded(request, context) else { return Value::Null };
     match report.outcome {
         Ok(output) => json!({
             "rule": output.rule,

@@ -55,6 +55,7 @@ pub(crate) async fn dry_run(
     let read = |path: &str, input| {
         kinds::read(target.kind, path, input, &catalogue).map_err(LifecycleError::Invalid)
     };
+    let is_recorded = matches!(input, DryRunInput::Recorded);
     let (is_single, requests) = match input {
         DryRunInput::Single(input) => (true, vec![read(kinds::ALONE, input)?]),
         DryRunInput::Batch(inputs) if inputs.len() > REQUESTS_MAX => {
@@ -73,7 +74,11 @@ pub(crate) async fn dry_run(
     let run = move |index: usize, request: AnyRequest| {
         let started = clock.monotonic_ns();
         let context = context_at(&partner, now, &format!("{kind} {index}"));
-        let report = loaded.report(&request, &context);
+        let report = match is_recorded {
+            true => loaded.call_recorded(&request, &context).map(report::as_json),
+            false => loaded.report(&request, &context),
+        };
+        let report = report.unwrap_or_default();
         (report, Duration::from_nanos(clock.monotonic_ns().saturating_sub(started)))
     };
     let mut reports = core.policies.dry_runs.run_each(requests, run).await?;
@@ -154,19 +159,21 @@ impl LoadedVersion {
         Ok(Self { version, policy: policy.map_err(LifecycleError::Invalid)?, config, keys })
     }
 
-    /// Calls it, for a report; the request is of its kind.
-    fn report(&self, request: &AnyRequest, context: &CallContext) -> Map<String, Value> {
-        report::call(&self.policy, context, &self.config, request, &self.keys).unwrap_or_default()
+    /// Calls it with an operator's own request, for a report; `None` for a policy of another kind.
+    fn report(&self, request: &AnyRequest, context: &CallContext) -> Option<Map<String, Value>> {
+        report::call(&self.policy, context, &self.config, request, &self.keys)
     }
 
-    /// Calls it; `None` for a policy of another kind. Blocks: not for a serving thread.
-    pub(super) fn call(
+    /// Calls it with a recorded request, of which the report is redacted; `None` for a policy of another
+    /// kind. Blocks: not for a serving thread.
+    pub(super) fn call_recorded(
         &self,
         request: &AnyRequest,
         context: &CallContext,
     ) -> Option<CallReport<ReportedOutput>> {
         let inputs = CallInputs { context, config: &self.config, keys: &self.keys };
-        request.call(&self.policy, inputs)
+        let report = request.call(&self.policy, inputs)?;
+        Some(report::redacted_report(request, report))
     }
 
     /// SHA-256 of its component, in lower-case hex.

@@ -12,7 +12,6 @@ use crate::Core;
 use crate::platform::db::PoolKind;
 use crate::platform::keyed_semaphore::KeyedPermit;
 use crate::policies::evaluate::context::context_at;
-use crate::policies::evaluate::redaction::{redacted, redacted_comparison};
 use crate::policies::kinds::AnyRequest;
 use crate::policies::lifecycle::error::LifecycleError;
 use crate::policies::lifecycle::target::Target;
@@ -112,7 +111,7 @@ impl ComparedVersions {
         let active = active.map(|(_, json)| json);
         let detail =
             json!({"input": request.reported_input(), "active": active, "candidate": candidate});
-        ComparedRequest { outcome, detail: redacted_comparison(detail) }
+        ComparedRequest { outcome, detail }
     }
 }
 
@@ -122,8 +121,8 @@ fn output(
     request: &AnyRequest,
     context: &CallContext,
 ) -> (Option<String>, Value) {
-    let failure = |kind: FailureKind, message: &str| json!({"failure": {"cause": kind.as_str(), "message": redacted(message)}});
-    match version.call(request, context).map(|report| report.outcome) {
+    let failure = |kind: FailureKind, message: &str| json!({"failure": {"cause": kind.as_str(), "message": message}});
+    match version.call_recorded(request, context).map(|report| report.outcome) {
         Some(Ok(output)) => (Some(output.digest), output.json),
         Some(Err(failed)) => (None, failure(failed.kind, &failed.message)),
         None => (None, failure(FailureKind::Capacity, "it is of another kind")),

@@ -21,12 +21,21 @@ pub(crate) fn redacted(message: &str) -> String {
 pub(crate) fn redacted_comparison(mut detail: Value) -> Value {
     if detail["input"].is_null() {
         for answer in ["active", "candidate"] {
-            if let Some(members) = detail.get_mut(answer).and_then(Value::as_object_mut) {
-                members.retain(|name, _| BOUNDED.contains(&name.as_str()));
+            if let Some(answer) = detail.get_mut(answer) {
+                *answer = redacted_answer(answer.take());
             }
         }
     }
     detail
+}
+
+/// An answer to a request that may name a person, without the members that a policy could have copied
+/// from it.
+pub(crate) fn redacted_answer(mut answer: Value) -> Value {
+    if let Some(members) = answer.as_object_mut() {
+        members.retain(|name, _| BOUNDED.contains(&name.as_str()));
+    }
+    answer
 }
 
 fn is_harmless(word: &str) -> bool {

@@ -75,8 +75,31 @@ async fn an_orders_decisions_are_explained_and_made_again_the_same() {
         let fee = &replayed["decisions"][0];
         assert_eq!(fee["then"]["fuel"], fee["now"]["fuel"]);
         assert_eq!(fee["now"]["decision"]["lines"][0]["charge"]["rate"], 15_000);
-        assert_eq!(replayed["decisions"][1]["now"]["decision"]["verdict"], "authentic");
+        let verdict = json!({"verdict": "authentic"});
+        assert_eq!(replayed["decisions"][1]["now"]["decision"], verdict, "no more of the payload");
     }
+}
+
+#[tokio::test]
+async fn a_dry_run_on_signed_payloads_shows_nothing_of_them() {
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let logs = json!({"config": {"key": "jo@example.com"}});
+    stage(&context, SIGNATURE, "ed25519-offer", logs).await.assert_status(201);
+    offer(&context, &acme, "nonce-0001").await;
+    let path = format!("{SIGNATURE}/dry-run");
+    let recorded = async |version: i64| {
+        let body = json!({"recorded": true, "version": version});
+        let answer = context.admin(Method::POST, &path, body).await.assert_status(200).json();
+        answer["decisions"][0].clone()
+    };
+    assert_eq!(recorded(1).await["decision"], json!({"verdict": "authentic"}));
+    let logged = recorded(2).await;
+    let rejected = json!({"verdict": "rejected", "reason": "unknown-key"});
+    assert_eq!(logged["decision"], rejected);
+    let line = logged["log"][0]["text"].as_str().unwrap();
+    assert!(line.starts_with("key … "), "{line}");
 }
 
 #[tokio::test]
