@@ -252,8 +252,11 @@ impl Policies {
     fn keep(&self, slot: &Arc<Slot>, code: Result<Policy, String>) -> Arc<Result<Policy, String>> {
         let bytes = code.as_ref().map_or(0, Policy::memory_bytes);
         let code = Arc::new(code);
+        // `make_room` holds the lock from its sum to its store: between them this code would not count.
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slot.set(Arc::clone(&code));
         let before = self.loaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+        drop(slots);
         if before.saturating_add(bytes) > self.memory_bytes_max {
             self.make_room(slot);
         }
