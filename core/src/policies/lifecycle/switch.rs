@@ -2,7 +2,7 @@
 //! snapshot it started with, so that none is lost.
 
 use rampart_plugins::contract::PolicyKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::audit::record_change;
 use super::error::LifecycleError;
@@ -44,7 +44,7 @@ pub(crate) async fn activate_in(
         ..about(target, "policy.activate")
     };
     signed_change::check(core, conn, target, change).await?;
-    let found = find(core, conn, target, version).await?;
+    let found = find_eligible(core, conn, target, version).await?;
     make_active(conn, target, version).await?;
     record_change(core, conn, target, "policy.activate", json!({ "version": version })).await?;
     Ok(found.summary)
@@ -98,7 +98,7 @@ async fn start_rollout(
         ..about(target, signed_action)
     };
     signed_change::check(core, &mut tx, target, change).await?;
-    let found = find(core, &mut tx, target, version).await?;
+    let found = find_eligible(core, &mut tx, target, version).await?;
     if found.active {
         return Err(LifecycleError::Conflict("the version is the active one"));
     }
@@ -157,6 +157,9 @@ pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), L
 /// Rolls back one step: from a canary to the active version for everybody; otherwise to the version
 /// that was active before the active one, or to the last one after a removal. The version rolled
 /// back from is skipped from then on, so that the next step goes further. A rollout ends.
+///
+/// # Errors
+/// Where no earlier version may begin to serve; the active one, which a canary gives way to, always may.
 pub(crate) async fn roll_back(
     core: &Core,
     target: Target<'_>,
@@ -176,7 +179,11 @@ pub(crate) async fn roll_back(
         }
         (_, active) => (active, activate_previous(&mut tx, target).await?),
     };
-    let found = find(core, &mut tx, target, to).await?;
+    let found = match canary {
+        // It serves already, and would serve on at the end of the canary.
+        Some(_) => find(&mut tx, target, to).await?,
+        None => find_eligible(core, &mut tx, target, to).await?,
+    };
     let detail = json!({"from": from, "to": to});
     record_change(core, &mut tx, target, "policy.rollback", detail).await?;
     tx.commit().await?;
@@ -236,16 +243,19 @@ pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), Lifecy
     Ok(())
 }
 
-/// A version that may serve.
+/// A stored version.
 struct FoundVersion {
     summary: VersionSummary,
     active: bool,
+    /// Fingerprint of the key that has signed it.
+    signed_with: Option<String>,
+    /// Its description of itself.
+    info: Value,
 }
 
-/// The version, if it exists and is signed where it must be. Its row is locked: the deletion of those
-/// that never served comes before it, or passes it over.
+/// The version, if it exists. Its row is locked: the deletion of those that never served comes before it,
+/// or passes it over.
 async fn find(
-    core: &Core,
     conn: &mut Connection,
     target: Target<'_>,
     version: i64,
@@ -257,14 +267,27 @@ async fn find(
         target.kind.as_str(),
         version,
     )
-    .fetch_optional(&mut *conn)
+    .fetch_optional(conn)
     .await?
     .ok_or(LifecycleError::NotFound("version"))?;
-    manifest::check_stored_signature(core, conn, target, row.signed_with.as_deref()).await?;
-    keys::check_named(conn, target, &row.info).await?;
     let kind = target.kind.as_str();
     let summary = VersionSummary { version, digest: row.digest, kind, size: row.size };
-    Ok(FoundVersion { summary, active: row.active })
+    let (signed_with, info) = (row.signed_with, row.info);
+    Ok(FoundVersion { summary, active: row.active, signed_with, info })
+}
+
+/// The same, if it may begin to serve: signed where it must be, and with the keys that it names.
+async fn find_eligible(
+    core: &Core,
+    conn: &mut Connection,
+    target: Target<'_>,
+    version: i64,
+) -> Result<FoundVersion, LifecycleError> {
+    let found = find(&mut *conn, target, version).await?;
+    let signed_with = found.signed_with.as_deref();
+    manifest::check_stored_signature(core, conn, target, signed_with).await?;
+    keys::check_named(conn, target, &found.info).await?;
+    Ok(found)
 }
 
 async fn active_version(

@@ -204,6 +204,30 @@ async fn of_activations_at_once_one_version_is_left_active() {
 }
 
 #[tokio::test]
+async fn a_rollback_from_a_canary_needs_no_key_of_the_version_that_serves() {
+    let context = context().await;
+    set_key(&context).await;
+    for _ in 0..2 {
+        push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    }
+    stage(&context, SIGNATURE, "ed25519-offer", json!({})).await.assert_status(201);
+    let canary = format!("{SIGNATURE}/versions/3/activate");
+    context.admin(Method::POST, &canary, json!({"percentage": 5})).await.assert_status(200);
+    let key = "/admin/v1/partners/acme/verification-keys/partner-ed25519";
+    let expired = json!({"algorithm": "ed25519", "key": ed25519(7).1,
+        "notAfter": "2026-01-01T00:00:00Z"});
+    context.admin(Method::PUT, key, expired).await.assert_status(200);
+    let rollback = format!("{SIGNATURE}/rollback");
+    let back = context.admin(Method::POST, &rollback, json!({})).await;
+    assert_eq!(back.assert_status(200).json()["version"], 2);
+    // Another version does not begin to serve without it.
+    let refused = context.admin(Method::POST, &rollback, json!({})).await;
+    assert!(refused.assert_status(422).text().contains("`partner-ed25519`"), "{}", refused.text());
+    let shown = history(&context, SIGNATURE).await;
+    assert_eq!((&shown["active"], &shown["trial"]), (&json!(2), &Value::Null));
+}
+
+#[tokio::test]
 async fn what_a_version_is_tried_beside_must_be_there() {
     let context = context().await;
     let stage = async |path: &str, guest: &str| {
