@@ -6,6 +6,7 @@ use std::time::Duration;
 use rampart_native_code::NativeCode;
 use ring::digest;
 use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
 
 use crate::host::rejection::{Check, Rejection};
 use crate::host::report::is_of_machine;
@@ -16,6 +17,12 @@ use crate::kinds::{Policy, PolicyKind};
 /// The package of every import and export of a policy, and the track of it that this host supports.
 const PACKAGE: &str = "rampart:policy/";
 const TRACK: &str = "0.1.";
+
+/// The interface that every kind exports beside its own.
+const META: &str = "meta";
+/// The function that componentize-qjs leaves beside the contract's: it has run before the component was
+/// written, and the host never calls it.
+const PREINITIALIZER: &str = "init";
 
 /// Memory of a loaded component beside its native code, in bytes, as measured.
 const LOADED_BYTES: usize = 128 << 10;
@@ -111,6 +118,7 @@ fn check_exports(
     kind: PolicyKind,
     component: &Component,
 ) -> Result<(), Rejection> {
+    let refused = |reason: String| Err(Rejection::by(Check::Exports, reason));
     let ty = component.component_type();
     let exports: Vec<&str> =
         ty.exports(&runtime.engine).filter_map(|(n, _)| interface(n)).collect();
@@ -121,13 +129,19 @@ fn check_exports(
         .collect();
     if kinds != [kind.as_str()] {
         let found = if kinds.is_empty() { "no policy".into() } else { kinds.join(" and ") };
-        let reason = format!("the component exports {found}, not exactly {}", kind.as_str());
-        return Err(Rejection::by(Check::Exports, reason));
+        return refused(format!("the component exports {found}, not exactly {}", kind.as_str()));
     }
-    match exports.contains(&"meta") {
-        true => Ok(()),
-        false => Err(Rejection::by(Check::Exports, "the component does not export `meta`")),
+    if !exports.contains(&META) {
+        return refused("the component does not export `meta`".to_owned());
     }
+    for (name, export) in ty.exports(&runtime.engine) {
+        let is_of_world = interface(name).is_some_and(|i| i == META || i == kind.as_str());
+        let is_function = matches!(export.ty, ComponentItem::ComponentFunc(_));
+        if !is_of_world && !(is_function && name == PREINITIALIZER) {
+            return refused(format!("the export `{name}` is not of the contract"));
+        }
+    }
+    Ok(())
 }
 
 fn check_resources(runtime: &Runtime, component: &Component) -> Result<(), Rejection> {

@@ -99,6 +99,22 @@ fn a_name_without_the_contracts_types_is_refused() {
 }
 
 #[test]
+fn exports_beyond_the_contract_are_refused_by_name() {
+    for name in ["wasi:cli/run@0.2.0", "rampart:policy/log@0.1.0", "extra", "init"] {
+        let wasm = component(&format!(
+            "(component
+                (component $empty)
+                (instance $fee (instantiate $empty))
+                (export \"rampart:policy/fee@0.1.0\" (instance $fee))
+                (export \"rampart:policy/meta@0.1.0\" (instance $fee))
+                (export \"{name}\" (instance $fee)))"
+        ));
+        let reason = reason(PolicyKind::Fee, wasm, Vec::new());
+        assert_eq!(reason, format!("the export `{name}` is not of the contract"));
+    }
+}
+
+#[test]
 fn more_memory_than_a_policy_may_have_is_refused() {
     let wasm =
         component("(component (core module $m (memory 300)) (core instance (instantiate $m)))");
