@@ -31,6 +31,8 @@ use rampart_types::ClientId;
 const SWEEP: &str = "policy shadows";
 /// Differences stored of a rollout: the newest.
 const DIFFERENCES_MAX: u8 = 20;
+/// Most tries to take a slot: each that fails is one that another edge has taken in the same instant.
+const SLOT_TRIES_MAX: usize = 8;
 /// Most components of rollouts that are loaded ahead of their runs.
 const LOADS_MAX: usize = 4;
 
@@ -232,24 +234,33 @@ impl Core {
         Ok(())
     }
 
-    /// Stores a sample in a free slot, or in place of the oldest.
+    /// Stores a sample in a free slot, or in place of the oldest, unless another edge has just taken it:
+    /// then in the next one.
     async fn write_sample(&self, client: ClientId, kind: PolicyKind, input: Value) -> Result<()> {
-        sqlx::query!(
-            "insert into policy_sample (client_id, kind, slot, input, at) \
-             select $1, $2, n::smallint, $3, $4 from generate_series(0, $5::int - 1) n \
-                 left join policy_sample s on s.client_id = $1 and s.kind = $2 and s.slot = n \
-             order by s.at nulls first, n limit 1 \
-             on conflict (client_id, kind, slot) do update \
-             set input = excluded.input, at = excluded.at",
-            client.uuid(),
-            kind.as_str(),
-            input,
-            self.clock.now(),
-            SAMPLES_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        Ok(())
+        for _ in 0..SLOT_TRIES_MAX {
+            let written = sqlx::query!(
+                "insert into policy_sample (client_id, kind, slot, input, at) \
+                 select $1, $2, n::smallint, $3, $4 from generate_series(0, $5::int - 1) n \
+                     left join policy_sample s on s.client_id = $1 and s.kind = $2 and s.slot = n \
+                 order by s.at nulls first, n limit 1 \
+                 on conflict (client_id, kind, slot) do update \
+                 set input = excluded.input, at = excluded.at \
+                 where policy_sample.at = (select seen.at from policy_sample seen \
+                     where seen.client_id = excluded.client_id and seen.kind = excluded.kind \
+                         and seen.slot = excluded.slot)",
+                client.uuid(),
+                kind.as_str(),
+                input,
+                self.clock.now(),
+                SAMPLES_MAX,
+            )
+            .execute(&self.db)
+            .await?;
+            if written.rows_affected() > 0 {
+                return Ok(());
+            }
+        }
+        Err(Error::unavailable("find a slot for a sample"))
     }
 
     /// Adds the counts to the rollout, unless it has ended, and stores each difference in a free slot, or

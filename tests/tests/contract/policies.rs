@@ -3,6 +3,7 @@
 mod answers;
 mod lifecycle;
 mod limits;
+mod recorded;
 mod replayed;
 mod signed;
 mod told;

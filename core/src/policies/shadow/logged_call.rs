@@ -6,10 +6,10 @@ use rampart_plugins::LogLine;
 use rampart_plugins::contract::PolicyKind;
 use serde_json::{Value, json};
 
-use super::Job;
+use super::{Job, SLOT_TRIES_MAX};
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Result};
 use crate::policies::dry_run::report::level;
 use crate::policies::evaluate::context::NS_PER_MS;
 use crate::policies::evaluate::redaction::redacted;
@@ -56,34 +56,43 @@ pub(in crate::policies) fn queue_log(
 }
 
 impl Core {
-    /// Stores the lines of a call in a free slot, or in place of the oldest. They are the partner's text,
-    /// so words that may identify somebody are left out.
+    /// Stores the lines of a call in a free slot, or in place of the oldest, unless another edge has just
+    /// taken it: then in the next one. They are the partner's text, so words that may identify somebody are
+    /// left out.
     pub(super) async fn write_log(&self, logged: LoggedCall) -> Result<()> {
         let line =
             |line: &LogLine| json!({"level": level(line.level), "text": redacted(&line.text)});
-        let lines: Vec<Value> = logged.lines.iter().map(line).collect();
-        sqlx::query!(
-            "insert into policy_log (client_id, kind, slot, version, request_id, lines, \
-                 lines_dropped, calls_dropped, at) \
-             select $1, $2, n::smallint, $3, $4, $5, $6, $7, now() \
-             from generate_series(0, $8::int - 1) n \
-                 left join policy_log l on l.client_id = $1 and l.kind = $2 and l.slot = n \
-             order by l.at nulls first, n limit 1 \
-             on conflict (client_id, kind, slot) do update set version = excluded.version, \
-                 request_id = excluded.request_id, lines = excluded.lines, \
-                 lines_dropped = excluded.lines_dropped, \
-                 calls_dropped = excluded.calls_dropped, at = excluded.at",
-            logged.client.uuid(),
-            logged.kind.as_str(),
-            logged.version,
-            logged.request_id,
-            Value::from(lines),
-            i64::from(logged.lines_dropped),
-            i64::try_from(logged.calls_dropped).unwrap_or(i64::MAX),
-            SAMPLES_MAX,
-        )
-        .execute(&self.db)
-        .await?;
-        Ok(())
+        let lines: Value = logged.lines.iter().map(line).collect();
+        for _ in 0..SLOT_TRIES_MAX {
+            let written = sqlx::query!(
+                "insert into policy_log (client_id, kind, slot, version, request_id, lines, \
+                     lines_dropped, calls_dropped, at) \
+                 select $1, $2, n::smallint, $3, $4, $5, $6, $7, now() \
+                 from generate_series(0, $8::int - 1) n \
+                     left join policy_log l on l.client_id = $1 and l.kind = $2 and l.slot = n \
+                 order by l.at nulls first, n limit 1 \
+                 on conflict (client_id, kind, slot) do update set version = excluded.version, \
+                     request_id = excluded.request_id, lines = excluded.lines, \
+                     lines_dropped = excluded.lines_dropped, \
+                     calls_dropped = excluded.calls_dropped, at = excluded.at \
+                 where policy_log.at = (select seen.at from policy_log seen \
+                     where seen.client_id = excluded.client_id and seen.kind = excluded.kind \
+                         and seen.slot = excluded.slot)",
+                logged.client.uuid(),
+                logged.kind.as_str(),
+                logged.version,
+                logged.request_id,
+                lines,
+                i64::from(logged.lines_dropped),
+                i64::try_from(logged.calls_dropped).unwrap_or(i64::MAX),
+                SAMPLES_MAX,
+            )
+            .execute(&self.db)
+            .await?;
+            if written.rows_affected() > 0 {
+                return Ok(());
+            }
+        }
+        Err(Error::unavailable("find a slot for log lines"))
     }
 }

@@ -1,0 +1,36 @@
+//! What edges record of live calls: samples, and lines that policies log.
+
+use chrono::TimeDelta;
+use rampart_tests::cluster::commit_once_awaited;
+use serde_json::json;
+
+use super::{FEE, push, with_acme};
+
+#[tokio::test]
+async fn edges_that_record_in_the_same_instant_take_slots_of_their_own() {
+    let (context, acme) = with_acme().await;
+    let chatty = format!("{FEE}?config={{%22mode%22:%22chatter@FR%22}}");
+    push(&context, &chatty, "hostile").await.assert_status(200);
+    // What another edge has written and not committed yet, in the slot that is the next.
+    let others = [
+        "insert into policy_sample (client_id, kind, slot, input, at) \
+         select client_id, 'fee', $1, '{}', now() from client where slug = 'acme'",
+        "insert into policy_log (client_id, kind, slot, version, request_id, lines, at) \
+         select client_id, 'fee', $1, 1, 'there', '[]', now() from client where slug = 'acme'",
+    ];
+    for (slot, other) in (0_i16..).zip(others) {
+        let question = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
+            "fiatAmount": 100, "countryCode": "FR"});
+        acme.post("/api/v1/buy/quote", question).await.assert_status(200);
+        let mut there = context.db().begin().await.unwrap();
+        sqlx::query(other).bind(slot).execute(&mut *there).await.unwrap();
+        let here = context.core().run_policy_shadows();
+        let (stored, ()) = futures::join!(here, commit_once_awaited(context.db(), there));
+        stored.unwrap();
+        context.clock().advance(TimeDelta::seconds(1));
+    }
+    for count in ["select count(*) from policy_sample", "select count(*) from policy_log"] {
+        let kept: i64 = sqlx::query_scalar(count).fetch_one(context.db()).await.unwrap();
+        assert_eq!(kept, 3, "{count}: one of the other edge, and two of this one");
+    }
+}
