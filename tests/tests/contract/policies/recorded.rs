@@ -4,7 +4,8 @@ use chrono::TimeDelta;
 use rampart_tests::cluster::commit_once_awaited;
 use serde_json::json;
 
-use super::{FEE, push, with_acme};
+use super::trials::fee;
+use super::{FEE, context, push, with_acme};
 
 #[tokio::test]
 async fn edges_that_record_in_the_same_instant_take_slots_of_their_own() {
@@ -33,4 +34,30 @@ async fn edges_that_record_in_the_same_instant_take_slots_of_their_own() {
         let kept: i64 = sqlx::query_scalar(count).fetch_one(context.db()).await.unwrap();
         assert_eq!(kept, 3, "{count}: one of the other edge, and two of this one");
     }
+}
+
+#[tokio::test]
+async fn a_recorded_request_that_cannot_be_stored_holds_up_none_behind_it() {
+    let context = context().await;
+    let shop = context.partner("shop").await;
+    let path = "/admin/v1/partners/shop/policies/fee";
+    push(&context, path, "tiered-fee").await.assert_status(200);
+    sqlx::query(
+        "alter table policy_sample add constraint frozen check (input->>'country' <> 'FR')",
+    )
+    .execute(context.db())
+    .await
+    .unwrap();
+    for country in ["FR", "DE"] {
+        fee(&shop, country).await;
+        context.clock().advance(TimeDelta::seconds(1));
+    }
+    context.core().run_policy_shadows().await.unwrap();
+    let kept: Vec<String> = sqlx::query_scalar("select input->>'country' from policy_sample")
+        .fetch_all(context.db())
+        .await
+        .unwrap();
+    assert_eq!(kept, ["DE"]);
+    let counted = "rampart_worker_rows_failed_total{worker=\"policy shadows\"} 1";
+    assert!(context.core().metrics_text().contains(counted));
 }

@@ -16,7 +16,7 @@ fn question(country: &str) -> Value {
         "countryCode": country})
 }
 
-async fn fee(partner: &Partner, country: &str) -> String {
+pub(super) async fn fee(partner: &Partner, country: &str) -> String {
     let quote = partner.post(QUOTE, question(country)).await;
     quote.assert_status(200).json()["partnerFee"].to_string()
 }
@@ -327,32 +327,6 @@ async fn a_dry_run_asks_a_version_what_live_requests_asked() {
     let mut members = members;
     members.sort_unstable();
     assert_eq!(members, expected, "nothing that names anybody");
-}
-
-#[tokio::test]
-async fn a_recorded_request_that_cannot_be_stored_holds_up_none_behind_it() {
-    let context = context().await;
-    let shop = context.partner("shop").await;
-    let path = "/admin/v1/partners/shop/policies/fee";
-    push(&context, path, "tiered-fee").await.assert_status(200);
-    sqlx::query(
-        "alter table policy_sample add constraint frozen check (input->>'country' <> 'FR')",
-    )
-    .execute(context.db())
-    .await
-    .unwrap();
-    for country in ["FR", "DE"] {
-        fee(&shop, country).await;
-        context.clock().advance(chrono::TimeDelta::seconds(1));
-    }
-    context.core().run_policy_shadows().await.unwrap();
-    let kept: Vec<String> = sqlx::query_scalar("select input->>'country' from policy_sample")
-        .fetch_all(context.db())
-        .await
-        .unwrap();
-    assert_eq!(kept, ["DE"]);
-    let counted = "rampart_worker_rows_failed_total{worker=\"policy shadows\"} 1";
-    assert!(context.core().metrics_text().contains(counted));
 }
 
 #[tokio::test]
