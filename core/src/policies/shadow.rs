@@ -18,7 +18,7 @@ use self::logged_call::LoggedCall;
 pub(super) use self::logged_call::queue_log;
 pub use self::queue::ShadowQueue;
 use super::evaluate::context::{Attributes, NS_PER_MS, live_context};
-use super::evaluate::redaction::redacted;
+use super::evaluate::redaction::{redacted, redacted_comparison};
 use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
 use crate::auth::caller::Client;
@@ -105,11 +105,11 @@ fn compare<R: PolicyRequest>(
     candidate: CallReport<R::Output>,
 ) -> Comparison {
     let difference = |output: Value| {
-        json!({
+        redacted_comparison(json!({
             "input": reported_input(request, attributes),
             "active": active.map(R::output_as_json),
             "candidate": output,
-        })
+        }))
     };
     match candidate.outcome {
         Ok(output) if active == Some(&output) => Comparison::Same,

@@ -1,11 +1,13 @@
 //! What edges record of live calls: samples, and lines that policies log.
 
 use chrono::TimeDelta;
+use http::Method;
 use rampart_tests::cluster::commit_once_awaited;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::replayed::offer;
 use super::trials::fee;
-use super::{FEE, context, push, with_acme};
+use super::{FEE, SIGNATURE, context, push, set_key, stage, with_acme};
 
 #[tokio::test]
 async fn edges_that_record_in_the_same_instant_take_slots_of_their_own() {
@@ -60,4 +62,24 @@ async fn a_recorded_request_that_cannot_be_stored_holds_up_none_behind_it() {
     assert_eq!(kept, ["DE"]);
     let counted = "rampart_worker_rows_failed_total{worker=\"policy shadows\"} 1";
     assert!(context.core().metrics_text().contains(counted));
+}
+
+#[tokio::test]
+async fn a_difference_is_stored_without_what_was_signed() {
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "ed25519-offer").await.assert_status(200);
+    let refusing = json!({"config": {}});
+    stage(&context, SIGNATURE, "told-signature", refusing).await.assert_status(201);
+    let shadow = format!("{SIGNATURE}/versions/2/shadow");
+    context.admin(Method::POST, &shadow, json!({})).await.assert_status(200);
+    offer(&context, &acme, "nonce-0001").await;
+    context.core().run_policy_shadows().await.unwrap();
+    let stored: Value = sqlx::query_scalar("select detail from policy_difference")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    let bounded = json!({"input": null, "active": {"verdict": "authentic"},
+        "candidate": {"verdict": "rejected", "reason": "bad-signature"}});
+    assert_eq!(stored, bounded, "payloads are stored sealed alone");
 }
