@@ -76,7 +76,7 @@ impl Criteria {
                 p.destination_tag, p.bank_iban, p.intended_amount, p.frequency, p.hidden,
                 p.created_at
             from dca_plan p join client c on c.client_id = p.client_id
-            where ($1::text is null or c.slug = $1)
+            where ($1::text is null or p.client_id = (select client_id from client where slug = $1))
                 -- by the partner's rows, as the index of users' plans has them
                 and ($2::uuid is null or p.user_id = $2 and p.client_id = any (array(
                         select u.client_id from end_user u where u.user_id = $2)))

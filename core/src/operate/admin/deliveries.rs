@@ -142,7 +142,7 @@ async fn find(core: &Core, criteria: Criteria) -> Result<Vec<Delivery>> {
         from delivery d
         join client c on c.client_id = d.client_id
         join event e on e.client_id = d.client_id and e.event_id = d.event_id
-        where ($1::text is null or c.slug = $1)
+        where ($1::text is null or d.client_id = (select client_id from client where slug = $1))
             and ($2::text is null or d.state = $2)
             and ($3::bigint is null or d.order_id = $3)
             and ($4::uuid is null or d.delivery_id < $4)

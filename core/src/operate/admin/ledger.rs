@@ -63,7 +63,8 @@ impl Criteria {
                 select e.client_id, c.slug, e.entry_id, e.kind, e.order_id, e.payment_id,
                     e.occurred_at, e.recorded_at
                 from ledger_entry e join client c on c.client_id = e.client_id
-                where ($1::text is null or c.slug = $1)
+                where ($1::text is null
+                        or e.client_id = (select client_id from client where slug = $1))
                     and ($2::bigint is null or e.order_id = $2)
                     and ($3::uuid is null or exists (select from ledger_posting p
                         where p.client_id = e.client_id and p.entry_id = e.entry_id

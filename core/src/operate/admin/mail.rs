@@ -60,7 +60,8 @@ impl Endpoint for ListMail {
                 m.user_id, m.kind as "kind!", m.sealed as "sealed!", m.state as "state!",
                 m.created_at as "created_at!"
             from mail_outbox m join client c on c.client_id = m.client_id
-            where ($1::text is null or c.slug = $1) and ($2::text is null or m.kind = $2)
+            where ($1::text is null or m.client_id = (select client_id from client where slug = $1))
+                and ($2::text is null or m.kind = $2)
                 and ($3::uuid is null or m.mail_id < $3)
             order by m.mail_id desc limit $4
             "#,

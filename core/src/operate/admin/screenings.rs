@@ -86,7 +86,8 @@ impl Criteria {
             select s.screening_id, c.slug, s.order_id, s.user_id, s.state, s.created_at,
                 s.decided_at, s.decided_by, s.decision_reason
             from screening s join client c on c.client_id = s.client_id
-            where ($1::text is null or c.slug = $1) and ($2::text is null or s.state = $2)
+            where ($1::text is null or s.client_id = (select client_id from client where slug = $1))
+                and ($2::text is null or s.state = $2)
                 and ($3::uuid is null or (s.created_at, s.screening_id) >
                     (select created_at, screening_id from screening where screening_id = $3))
                 and ($4::uuid is null or s.screening_id = $4)

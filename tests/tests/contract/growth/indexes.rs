@@ -48,6 +48,32 @@ const PLANS: &str = "insert into dca_plan (client_id, code, user_id, through_par
          'NL02REAL0123456789', 'REALNL2A', timestamptz '2020-01-01' + n * interval '1 minute' \
      from end_user, generate_series(1, $1) n";
 
+/// Partners without rows, by whose number the planner expects few rows of each.
+const PARTNERS: &str = "insert into client (client_id, slug, name, mode, username, revision, \
+         created_at) \
+     select gen_random_uuid(), 'shop-' || n, 'Shop', 'test', 'shop-' || n, 1, now() \
+     from generate_series(1, 2000) n";
+
+/// Users with screenings, events and deliveries, all of one partner.
+const OF_ACME: [&str; 4] = [
+    "insert into end_user (client_id, user_id, created_at) \
+     select client_id, gen_random_uuid(), now() from client, generate_series(1, $1) \
+     where slug = 'acme'",
+    "insert into screening (client_id, screening_id, user_id, state, created_at) \
+     select client_id, gen_random_uuid(), user_id, 'clear', now() from end_user \
+     on conflict do nothing",
+    "insert into event (client_id, event_id, type, payload, created_at) \
+     select client_id, (lpad(to_hex((extract(epoch from now() - n * interval '1 second') * 1000) \
+             ::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 19))::uuid, \
+         'order.completed', '{}', now() \
+     from client, generate_series(1, $1) n where slug = 'acme'",
+    "insert into delivery (client_id, delivery_id, event_id, url, state, next_attempt_at, \
+         created_at, ready) \
+     select client_id, event_id, event_id, 'https://shop.example.com', 'delivered', created_at, \
+         created_at, false \
+     from event",
+];
+
 /// Statements after which the rows that were read until now do not count.
 const SETTLING: [&str; 4] =
     ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"];
@@ -145,4 +171,31 @@ async fn a_page_of_savings_plans_reads_few_others() {
     .await
     .unwrap();
     assert!(read < ROWS / 10, "{read} rows were read");
+}
+
+#[tokio::test]
+async fn a_page_of_one_partner_reads_few_of_its_rows() {
+    let context = TestContext::start().await;
+    context.partner("acme").await.user("ada").await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in [PARTNERS, PLANS].into_iter().chain(OF_ACME).chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    for list in ["dca-codes", "deliveries", "screenings", "users"] {
+        let path = format!("/admin/v1/{list}?partner=acme&limit=20");
+        let page = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        assert_eq!(page.as_array().unwrap().len(), 20, "{list}");
+    }
+    end_others(&mut connection).await;
+    let read: Vec<(String, i64)> = sqlx::query_as(
+        "select relname::text, seq_tup_read + coalesce(idx_tup_fetch, 0) \
+         from pg_stat_user_tables \
+         where relname in ('dca_plan', 'delivery', 'end_user', 'screening') \
+             and seq_tup_read + coalesce(idx_tup_fetch, 0) > $1",
+    )
+    .bind(ROWS / 10)
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(read, [], "these rows were read");
 }

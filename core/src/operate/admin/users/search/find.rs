@@ -116,9 +116,11 @@ async fn candidates(core: &Core, search: &Search) -> Result<Vec<Uuid>> {
     let most = search.paging.rows_max();
     if search.criteria.is_empty() {
         let newest = sqlx::query_scalar!(
-            "select u.user_id from end_user u join client c using (client_id) \
-             where ($1::text is null or c.slug = $1) and ($2::uuid is null or u.user_id < $2) \
-             order by u.user_id desc limit $3",
+            "select user_id from end_user \
+             where ($1::text is null \
+                     or client_id = (select client_id from client where slug = $1)) \
+                 and ($2::uuid is null or user_id < $2) \
+             order by user_id desc limit $3",
             search.partner,
             after,
             most,
