@@ -25,7 +25,7 @@ pub mod openapi;
 pub(crate) mod payouts;
 pub(crate) mod provider_page;
 pub mod result;
-mod routed_commands;
+pub(crate) mod routed_commands;
 pub(crate) mod sandbox;
 pub(crate) mod screening;
 mod settlement;

@@ -17,6 +17,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::connectors::commands::Direction;
+use crate::money::connectors::routed_commands;
 use crate::money::connectors::sandbox::timing;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
@@ -216,12 +217,7 @@ impl Routes {
             Some("route_connector_fkey") => Denial::unprocessable("no such connector").into(),
             _ => Error::from(error),
         })?;
-        sqlx::query!(
-            "update command set connector = routed_connector(client_id, direction, payment_method, asset) \
-             where state = 'open' and attempt = 0 and direction is not null",
-        )
-        .execute(conn)
-        .await?;
+        routed_commands::move_all(conn).await?;
         Ok(())
     }
 }

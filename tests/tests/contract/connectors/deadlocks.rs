@@ -130,8 +130,12 @@ async fn a_change_of_routes_that_lost_to_a_deadlock_is_tried_again() {
     let context = TestContext::start().await;
     let (acme, _) = live(&context).await;
     order(&acme, 100).await;
+    Connector::new(&context, "other", &["payment.create"]).await;
     let path = "/admin/v1/routes";
-    let routes = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let mut routes = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    for route in routes["routes"].as_array_mut().unwrap() {
+        route["connector"] = json!("other");
+    }
     lose_first_change(context.db(), "command").await;
     context.admin(Method::PUT, path, routes).await.assert_status(200);
     assert!(changes(context.db()).await > 1, "no command has followed");

@@ -1,4 +1,4 @@
-//! Commands that are written while the routes are replaced.
+//! Commands that are written, or held, while the routes are replaced.
 
 use super::*;
 
@@ -72,4 +72,29 @@ async fn a_command_whose_route_was_taken_away_meanwhile_waits_for_another() {
     written_meanwhile(&context, &acme, "later", Some("two")).await;
     context.core().follow_routes().await.unwrap();
     assert_eq!(two.lease(10).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_command_that_somebody_holds_holds_up_no_change_of_routes() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let one = Connector::new(&context, "one", &["payout.send"]).await;
+    let two = Connector::new(&context, "two", &["payout.send"]).await;
+    route(&context, Some("one")).await;
+    for key in ["held", "free"] {
+        assert!(command(&context, &acme, PAYOUT, key, None, coins()).await);
+    }
+    let mut somebody = context.db().begin().await.unwrap();
+    let hold = "select from command where idempotency_key = 'held' for update";
+    sqlx::query(hold).execute(&mut *somebody).await.unwrap();
+    route(&context, Some("two")).await;
+    let moved = two.lease(10).await;
+    assert_eq!(moved.len(), 1, "{moved:?}");
+    assert_eq!(moved[0]["body"]["key"], "free");
+    somebody.rollback().await.unwrap();
+    context.core().follow_routes().await.unwrap();
+    assert!(one.lease(10).await.is_empty());
+    let moved = two.lease(10).await;
+    assert_eq!(moved.len(), 1, "{moved:?}");
+    assert_eq!(moved[0]["body"]["key"], "held");
 }
