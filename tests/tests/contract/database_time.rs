@@ -6,6 +6,7 @@ use rampart_core::trading::orders::expiry::expire_due;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::orders::{Shop, confirm_of};
 
@@ -67,4 +68,23 @@ async fn a_rotated_password_ends_when_the_database_says_so() {
     context.clock().misset(-TimeDelta::hours(2));
     passes_unnoticed(&context, TimeDelta::hours(2));
     assert_ne!(login().await, 200);
+}
+
+#[tokio::test]
+async fn an_attempt_is_under_way_until_the_database_says_otherwise() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    OrderFixture::ended(&context, &acme, "https://shop.example.com/hook").await;
+    let lease = "update delivery set leased_until = now() + interval '30 seconds' \
+        returning delivery_id";
+    let id: Uuid = sqlx::query_scalar(lease).fetch_one(context.db()).await.unwrap();
+    let redeliver = async || {
+        let path = format!("/admin/v1/deliveries/{id}/redeliver");
+        context.admin(Method::POST, &path, json!({})).await.status()
+    };
+    context.clock().misset(TimeDelta::minutes(1));
+    assert_eq!(redeliver().await, 409);
+    context.clock().misset(-TimeDelta::minutes(1));
+    passes_unnoticed(&context, TimeDelta::minutes(1));
+    assert_eq!(redeliver().await, 200);
 }

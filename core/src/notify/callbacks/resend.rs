@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
@@ -17,18 +16,16 @@ pub(crate) const RESENT_MAX: i64 = 1_000;
 /// When the database cannot be written.
 pub(crate) async fn resend(
     conn: &mut Connection,
-    core: &Core,
     client: ClientId,
     delivery: DeliveryId,
 ) -> Result<bool> {
     let due = sqlx::query!(
-        "update delivery set state = 'pending', attempts = 0, next_attempt_at = $3, \
-         ready = true, leased_until = null, delivered_at = null, sent_again_at = $3 \
+        "update delivery set state = 'pending', attempts = 0, next_attempt_at = rampart_now(), \
+         ready = true, leased_until = null, delivered_at = null, sent_again_at = rampart_now() \
          where client_id = $1 and delivery_id = $2 \
-             and (state <> 'pending' or leased_until is null or leased_until <= $3)",
+             and (state <> 'pending' or leased_until is null or leased_until <= rampart_now())",
         client.uuid(),
         delivery.uuid(),
-        core.clock.now(),
     )
     .execute(conn)
     .await?;
@@ -43,7 +40,6 @@ pub(crate) async fn resend(
 /// When the database cannot be written.
 pub(crate) async fn resend_since(
     conn: &mut Connection,
-    core: &Core,
     client: ClientId,
     endpoint: WebhookEndpointId,
     since: DateTime<Utc>,
@@ -62,22 +58,22 @@ pub(crate) async fn resend_since(
     let mut sent: u64 = 0;
     for (from, until) in ranges {
         let due = sqlx::query!(
-            "update delivery set state = 'pending', attempts = 0, next_attempt_at = $4, \
-                 ready = true, leased_until = null, delivered_at = null, sent_again_at = $4 \
+            "update delivery set state = 'pending', attempts = 0, \
+                 next_attempt_at = rampart_now(), ready = true, leased_until = null, \
+                 delivered_at = null, sent_again_at = rampart_now() \
              where client_id = $1 and delivery_id in ( \
                  select delivery_id from delivery d \
-                 where client_id = $1 and endpoint_id = $2 and delivery_id >= $5 \
-                     and delivery_id < $6 and created_at >= $3 \
-                     and (state <> 'pending' \
-                         or attempts > 0 and (leased_until is null or leased_until <= $4)) \
+                 where client_id = $1 and endpoint_id = $2 and delivery_id >= $4 \
+                     and delivery_id < $5 and created_at >= $3 \
+                     and (state <> 'pending' or attempts > 0 \
+                         and (leased_until is null or leased_until <= rampart_now())) \
                      and exists ( \
                          select from webhook_endpoint w where w.client_id = $1 \
                              and w.endpoint_id = $2 and w.disabled_at is null) \
-                 order by delivery_id limit $7 for update of d skip locked)",
+                 order by delivery_id limit $6 for update of d skip locked)",
             client.uuid(),
             endpoint.uuid(),
             since,
-            core.clock.now(),
             from,
             until,
             RESENT_MAX.saturating_sub(i64::try_from(sent).unwrap_or(RESENT_MAX)),

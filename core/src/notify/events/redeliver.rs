@@ -84,7 +84,7 @@ pub(crate) async fn redeliver(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(event) = event else { return Ok(None) };
-    restart(conn, core, client, id).await?;
+    restart(conn, client, id).await?;
     webhooks::fan_out(conn, core, client, id, &event.kind, event.order_id).await?;
     let deliveries = count_pending(conn, client, id).await?;
     let event =
@@ -92,13 +92,13 @@ pub(crate) async fn redeliver(
     Ok(Some(Redelivered { event, deliveries }))
 }
 
-async fn restart(tx: &mut Connection, core: &Core, client: ClientId, event: EventId) -> Result<()> {
+async fn restart(tx: &mut Connection, client: ClientId, event: EventId) -> Result<()> {
     sqlx::query!(
         r#"
-        update delivery d set state = 'pending', attempts = 0, next_attempt_at = $3,
-            ready = true, leased_until = null, delivered_at = null, sent_again_at = $3
+        update delivery d set state = 'pending', attempts = 0, next_attempt_at = rampart_now(),
+            ready = true, leased_until = null, delivered_at = null, sent_again_at = rampart_now()
         where client_id = $1 and event_id = $2
-            and (state <> 'pending' or leased_until is null or leased_until <= $3)
+            and (state <> 'pending' or leased_until is null or leased_until <= rampart_now())
             and (endpoint_id is null or exists (
                 select from webhook_endpoint w
                 where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
@@ -106,7 +106,6 @@ async fn restart(tx: &mut Connection, core: &Core, client: ClientId, event: Even
         "#,
         client.uuid(),
         event.uuid(),
-        core.clock.now(),
     )
     .execute(tx)
     .await?;

@@ -203,7 +203,7 @@ impl Endpoint for Redeliver {
         .fetch_optional(&mut *tx)
         .await?
         .ok_or_else(unknown)?;
-        if !resend(&mut tx, core, row.client_id.into(), id.into()).await? {
+        if !resend(&mut tx, row.client_id.into(), id.into()).await? {
             return Err(Denial::conflict("an attempt is under way").into());
         }
         let (target, detail) = (id.to_string(), json!({"from": row.state}));

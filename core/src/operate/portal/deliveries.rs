@@ -260,7 +260,7 @@ impl StaffPage for Resend {
         if !is_known {
             return Ok(visit.not_found());
         }
-        if !resend(&mut tx, visit.core, client, id.into()).await? {
+        if !resend(&mut tx, client, id.into()).await? {
             let reason = "An attempt is under way: try again in half a minute.";
             return Err(Denial::conflict(reason).into());
         }

@@ -167,7 +167,7 @@ impl StaffPage for ResendSince {
         if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
             return Ok(done(&path_of(id), "resent"));
         }
-        let count = resend_since(&mut tx, visit.core, client, id, since).await?;
+        let count = resend_since(&mut tx, client, id, since).await?;
         let detail = json!({"endpointId": id, "since": since, "deliveries": count});
         visit.record(&mut tx, "webhook.resend", detail).await?;
         tx.commit().await?;
