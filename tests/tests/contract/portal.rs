@@ -14,9 +14,12 @@ mod webhooks;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::cluster::{commit_once_awaited, lose_first_change};
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
+
+use crate::sweeps::copy_order;
 
 const ROLES: [&str; 3] = ["owner", "developer", "support"];
 
@@ -283,4 +286,19 @@ async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not
     let ordered: bool = sqlx::query_scalar(ordered).fetch_one(context.db()).await.unwrap();
     assert!(!ordered);
     assert_eq!(audited(&context).await, []);
+}
+
+#[tokio::test]
+async fn the_overview_counts_no_more_orders_than_it_says() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    OrderFixture::order(&context, &acme, None, None).await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let page = staff.get("/portal").await;
+    assert!(!page.assert_status(200).text().contains("10,000"), "{}", page.text());
+    copy_order(&context, "pending", 10_000).await;
+    let page = staff.get("/portal").await;
+    for text in ["10,000 or more", ", of the newest 10,000"] {
+        assert!(page.assert_status(200).text().contains(text), "{text}: {}", page.text());
+    }
 }

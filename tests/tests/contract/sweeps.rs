@@ -36,7 +36,7 @@ fn statements(context: &TestContext) -> u64 {
 }
 
 /// Adds so many orders in a state that are otherwise like the one that there is, numbered from 1.
-async fn copy_order(context: &TestContext, status: &str, count: u32) {
+pub(crate) async fn copy_order(context: &TestContext, status: &str, count: u32) {
     let statement = format!(
         "insert into buy_order (client_id, order_id, quote_id, status, pair, payment_method, \
              wallet_address, wallet_type, fiat_amount, fiat_currency, crypto_amount, \

@@ -13,6 +13,8 @@ use crate::platform::shared_rates::SharedGcra;
 
 /// Days whose orders are counted.
 const DAYS: i32 = 30;
+/// Most orders, sales and deliveries that are counted.
+const COUNTED_MAX: i64 = 10_000;
 
 /// Shows the overview.
 pub struct Show;
@@ -44,22 +46,27 @@ impl StaffPage for Show {
             }
             h2 { "Orders of the last " (DAYS) " days" }
             div.stats {
-                (stat("Confirmed", &usage.orders.to_string(), None))
-                (stat("Completed", &usage.completed.to_string(), None))
-                (stat("Open", &usage.open.to_string(), Some("pending, in progress, blocked")))
-                (stat("Sales", &usage.sales.to_string(), None))
+                (stat("Confirmed", &bounded(usage.orders), None))
+                (stat("Completed", &usage.completed.to_string(), usage.of_newest()))
+                (stat("Open", &usage.open.to_string(), Some(usage.meaning_of_open())))
+                (stat("Sales", &bounded(usage.sales), None))
             }
             h2 { "Credentials and events" }
             div.stats {
                 (stat("Live API keys", &tenant.api_keys.len().to_string(), None))
                 (stat("Webhook endpoints", &usage.endpoints.to_string(), None))
-                (stat("Waiting deliveries", &usage.waiting.to_string(), None))
+                (stat("Waiting deliveries", &bounded(usage.waiting), None))
             }
             h2 { "Rate limits" }
             (rates(visit))
         };
         Ok(visit.page("/portal", "Overview", &body))
     }
+}
+
+/// A figure that is counted up to [`COUNTED_MAX`].
+fn bounded(count: i64) -> String {
+    if count < COUNTED_MAX { count.to_string() } else { "10,000 or more".to_owned() }
 }
 
 /// Limits of requests, and what is left of them at this edge.
@@ -100,6 +107,18 @@ struct Usage {
 }
 
 impl Usage {
+    /// The orders that a figure is of, where not all are counted.
+    fn of_newest(&self) -> Option<&'static str> {
+        (self.orders >= COUNTED_MAX).then_some("of the newest 10,000")
+    }
+
+    fn meaning_of_open(&self) -> &'static str {
+        match self.of_newest() {
+            Some(_) => "pending, in progress, blocked, of the newest 10,000",
+            None => "pending, in progress, blocked",
+        }
+    }
+
     async fn load(visit: &Visit<'_>) -> Result<Self> {
         let usage = sqlx::query_as!(
             Self,
@@ -107,26 +126,29 @@ impl Usage {
             with recent as (
                 select status from buy_order
                 where client_id = $1 and created_at > rampart_now() - make_interval(days => $2)
+                order by created_at desc, order_id desc limit $3
             )
             select
                 (select count(*) from recent) as "orders!",
                 (select count(*) from recent where status = 'completed') as "completed!",
                 (select count(*) from recent where status in ('pending', 'in progress', 'blocked'))
                     as "open!",
-                (select count(*) from sell_order
+                (select count(*) from (select from sell_order
                     where client_id = $1
-                        and created_at > rampart_now() - make_interval(days => $2)) as "sales!",
+                        and created_at > rampart_now() - make_interval(days => $2)
+                    limit $3) sales) as "sales!",
                 (select count(*) from webhook_endpoint where client_id = $1) as "endpoints!",
                 (select count(*) from webhook_endpoint
                     where client_id = $1 and disabled_at is null and failing_since is not null)
                     as "failing!",
                 (select count(*) from webhook_endpoint
                     where client_id = $1 and disabled_at is not null) as "switched_off!",
-                (select count(*) from delivery where client_id = $1 and state = 'pending')
-                    as "waiting!"
+                (select count(*) from (select from delivery
+                    where client_id = $1 and state = 'pending' limit $3) waiting) as "waiting!"
             "#,
             visit.session.client.id().uuid(),
             DAYS,
+            COUNTED_MAX,
         )
         .fetch_one(&visit.core.db)
         .await?;
