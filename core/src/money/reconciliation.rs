@@ -141,8 +141,8 @@ impl Coverage {
     }
 }
 
-/// The payments of the statement's days whose references no line has, as many as are kept. Coins
-/// count where the statement has lines of their asset: it may be of other assets alone.
+/// The payments of the statement's days and currencies whose references no line has, as many as are
+/// kept: an account of another currency, or an address of another asset, has a statement of its own.
 async fn in_books_alone(
     core: &Core,
     connector: &str,
@@ -169,10 +169,10 @@ async fn in_books_alone(
                         - p.amount end as amount
             from payment p
             where p.connector = $1 and p.occurred_at >= $2 and p.occurred_at < $3
-                and (p.kind in ('received', 'refunded', 'transfer-sent', 'transfer-completed',
-                        'transfer-returned', 'disputed', 'dispute-won')
-                    or p.currency = any ($6) and p.kind in ('deposit-received', 'payout-sent',
-                        'payout-confirmed', 'payout-failed'))
+                and p.currency = any ($6)
+                and p.kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
+                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
+                    'payout-failed', 'disputed', 'dispute-won')
                 and (p.kind not in ('transfer-sent', 'transfer-completed', 'transfer-returned',
                         'payout-sent', 'payout-confirmed', 'payout-failed') or exists (
                     select from ledger_entry e where e.client_id = p.client_id
@@ -189,6 +189,7 @@ async fn in_books_alone(
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3
+                and p.currency = any ($6)
         ) moved
         where amount <> 0 and not exists (
             select from unnest($4::text[]) seen (reference)

@@ -1,6 +1,7 @@
 //! Payments and the books: what is reported is stored and balanced, and orders follow.
 
 mod books;
+mod differences;
 mod early;
 mod growth;
 mod interleavings;
