@@ -1,0 +1,105 @@
+//! What the books have of the days of a statement, and the statement has not.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use rampart_statement::Line;
+use rampart_types::JsonDecimal;
+
+use super::{DIFFERENCES_MAX, Difference};
+use crate::Core;
+use crate::platform::error::Result;
+
+/// The days and the currencies that a statement covers.
+pub(super) struct Coverage {
+    days: Vec<DateTime<Utc>>,
+    currencies: Vec<String>,
+}
+
+impl Coverage {
+    pub(super) fn of(lines: &[Line]) -> Self {
+        let currencies: HashSet<_> = lines.iter().map(|line| line.currency.clone()).collect();
+        Self {
+            days: lines.iter().filter_map(Line::at).collect(),
+            currencies: currencies.into_iter().collect(),
+        }
+    }
+}
+
+/// The payments of the statement's days and currencies whose references no line has, as many as are
+/// kept: an account of another currency, or an address of another asset, has a statement of its own.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn in_books_alone(
+    core: &Core,
+    connector: &str,
+    Coverage { days, currencies }: &Coverage,
+    seen: &[String],
+) -> Result<Vec<Difference>> {
+    let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    // A payout is reported by its begin and by its end: the one that moved it has the entry.
+    let until = *last + chrono::TimeDelta::days(1);
+    let most = i64::try_from(DIFFERENCES_MAX + 1).unwrap_or(i64::MAX);
+    let rows = sqlx::query!(
+        r#"
+        select provider_reference as "provider_reference!", currency as "currency!",
+            amount as "amount!"
+        from (
+            select p.provider_reference, p.currency, p.occurred_at, p.payment_id,
+                case when p.kind in ('received', 'deposit-received', 'transfer-returned',
+                        'payout-failed', 'dispute-won') then p.amount
+                    else coalesce((
+                        select sum(c.amount) from refund_confirmation c
+                        where c.client_id = p.client_id and c.payment_id = p.payment_id), 0)
+                        - p.amount end as amount
+            from payment p
+            where p.connector = $1 and p.occurred_at >= $2 and p.occurred_at < $3
+                and p.currency = any ($6)
+                and p.kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
+                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
+                    'payout-failed', 'disputed', 'dispute-won')
+                and (p.kind not in ('transfer-sent', 'transfer-completed', 'transfer-returned',
+                        'payout-sent', 'payout-confirmed', 'payout-failed') or exists (
+                    select from ledger_entry e where e.client_id = p.client_id
+                        and e.payment_id = p.payment_id and e.kind <> 'network-fee'))
+                -- the rest of what was confirmed is of the same line
+                and not (p.kind = 'refunded' and exists (
+                    select from refund_confirmation c
+                    where c.connector = $1 and c.provider_reference = p.provider_reference
+                        and c.rest = p.amount))
+            union all
+            -- by the provider's reference, not by that of the refund by hand
+            select c.provider_reference, p.currency, c.occurred_at, c.payment_id,
+                -c.amount - c.rest
+            from refund_confirmation c
+            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
+            where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3
+                and p.currency = any ($6)
+        ) moved
+        where amount <> 0 and not exists (
+            select from unnest($4::text[]) seen (reference)
+            where seen.reference = moved.provider_reference)
+        order by occurred_at, payment_id limit $5
+        "#,
+        connector,
+        first,
+        until,
+        seen,
+        most,
+        currencies,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    let missing = rows.into_iter().map(|row| Difference {
+        side: "books".to_owned(),
+        provider_reference: row.provider_reference,
+        amount: JsonDecimal(row.amount),
+        currency: row.currency,
+        booked_amount: None,
+        other_references: Vec::new(),
+    });
+    Ok(missing.collect())
+}
