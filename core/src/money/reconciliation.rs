@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use self::alone::{Coverage, in_books_alone};
+use self::alone::{Coverage, in_books_alone, renamed};
 use crate::Core;
 use crate::money::payments::report::{PaymentKind, Recorded, Report};
 use crate::money::payments::{record, store::currency_of};
@@ -122,7 +122,9 @@ pub(crate) async fn reconcile(
             result.differences.push(difference("statement", &line, None));
         }
     }
-    let seen: Vec<String> = seen.into_iter().collect();
+    let mut seen: Vec<String> = seen.into_iter().collect();
+    let begins = renamed(core, connector, &seen).await?;
+    seen.extend(begins);
     result.differences.extend(in_books_alone(core, connector, &coverage, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX + 1);
     Ok(result)

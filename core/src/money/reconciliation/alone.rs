@@ -103,3 +103,39 @@ pub(super) async fn in_books_alone(
     });
     Ok(missing.collect())
 }
+
+/// The references of payouts whose end is one of these: a transaction may have taken the place of the
+/// one that was told first. The end of a payout that had left moves nothing, and has no entry.
+///
+/// # Errors
+/// The database's.
+pub(super) async fn renamed(core: &Core, connector: &str, ends: &[String]) -> Result<Vec<String>> {
+    let begins = sqlx::query_scalar!(
+        r#"
+        select p.provider_reference
+        from payment e
+        join payment p on p.client_id = e.client_id and p.order_id = e.order_id
+        where e.connector = $1 and e.provider_reference = any ($2)
+            and e.kind in ('payout-confirmed', 'transfer-completed')
+            and p.connector = $1 and p.currency = e.currency and p.amount = e.amount
+            and p.kind = case e.kind when 'payout-confirmed' then 'payout-sent'
+                else 'transfer-sent' end
+            and p.recorded_at <= e.recorded_at
+            and not exists (
+                select from ledger_entry l where l.client_id = e.client_id
+                    and l.payment_id = e.payment_id and l.kind <> 'network-fee')
+            -- that of its own name, or of a later begin, is another payout's
+            and not exists (
+                select from payment b
+                where b.client_id = p.client_id and b.order_id = p.order_id
+                    and b.connector = $1 and b.kind = p.kind and b.payment_id <> p.payment_id
+                    and (b.provider_reference = e.provider_reference
+                        or b.recorded_at between p.recorded_at and e.recorded_at))
+        "#,
+        connector,
+        ends,
+    )
+    .fetch_all(&core.db)
+    .await?;
+    Ok(begins)
+}

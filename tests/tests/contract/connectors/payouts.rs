@@ -1,6 +1,7 @@
 //! Payouts of orders that wait while a connector sends their coins, or that fail.
 
 use super::purchase::{live, paid_order, status};
+use super::refunds_by_hand::reconciled;
 use super::*;
 use crate::orders::count;
 use crate::payments::problems;
@@ -94,5 +95,32 @@ async fn coins_whose_end_names_their_transaction_alone_have_left_once() {
     assert_eq!(status(&context, &order).await, "completed");
     let of_none = "select count(*) from ledger_entry where order_id is null";
     assert_eq!(count(&context, of_none).await, 0);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_another_one_has_replaced_is_no_difference_once_that_is_confirmed() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+    // The notice lets the statement cover every day.
+    let statement = format!(
+        "date,amount,currency,providerReference\n2026-03-01,100,EUR,pay-{}\n\
+         2026-03-01,-{},BTC,0xcd\n2999-12-31,0,EUR,notice\n",
+        order.id, payout["body"]["amount"]
+    );
+    let (matched, differences) = reconciled(&context, &statement).await;
+    assert_eq!(matched, json!(1));
+    let told = differences.as_array().unwrap().iter();
+    let told: Vec<_> = told.map(|d| (&d["side"], &d["providerReference"])).collect();
+    let (line, books) = ((json!("statement"), json!("0xcd")), (json!("books"), json!("0xab")));
+    assert_eq!(told, [(&line.0, &line.1), (&books.0, &books.1)]);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "partner": "acme",
+        "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+        "providerReference": "0xcd", "transactionId": "0xcd", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(reconciled(&context, &statement).await, (json!(2), json!([])));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

@@ -339,7 +339,7 @@ async fn two_connectors_confirm_parts_of_a_refund_of_coins_by_one_transaction() 
 }
 
 /// Lines of a statement that are matched, and its differences.
-async fn reconciled(context: &TestContext, statement: &str) -> (Value, Value) {
+pub(super) async fn reconciled(context: &TestContext, statement: &str) -> (Value, Value) {
     let path = format!("/admin/v1/reconciliations?connector={CONNECTOR}");
     let body = Bytes::from(statement.to_owned());
     let made = context.admin_bytes(Method::POST, &path, body).await.assert_status(201).json();
