@@ -67,6 +67,8 @@ struct Booked {
     occurred_at: DateTime<Utc>,
     /// Has a reference of the line's, be it one that it was given later.
     is_named: bool,
+    /// Gives back, or takes, the payment that came in under its own reference.
+    takes_back: bool,
 }
 
 impl Booked {
@@ -104,15 +106,18 @@ pub(crate) async fn reconcile(
         booked.retain(|payment| payment.is_named || !taken.contains(&payment.key()));
         seen.extend(references);
         let free = |payment: &&Booked| payment.is_same(&line) && !taken.contains(&payment.key());
+        let comes_in = line.amount > Decimal::ZERO && !is_return_of_ours(&line);
+        // What was told first of a payment that comes in has its reference, and is not that.
+        let is_other = |payment: &&Booked| !(comes_in && payment.takes_back);
         if let Some(payment) = booked.iter().find(free) {
             seen.insert(payment.reference.clone());
             taken.insert(payment.key());
             result.matched += 1;
         } else if let Some(payment) = booked.iter().find(|payment| payment.is_same(&line)) {
             result.differences.push(difference("statement", &line, Some(payment.amount)));
-        } else if let Some(other) = booked.first() {
+        } else if let Some(other) = booked.iter().find(is_other) {
             result.differences.push(difference("amount", &line, Some(other.amount)));
-        } else if line.amount > Decimal::ZERO && !is_return_of_ours(&line) {
+        } else if comes_in {
             let recorded = receive(core, connector, order_max, &line, actor).await?;
             Cause::count(core, recorded.causes);
             result.recorded += 1;
@@ -186,7 +191,8 @@ async fn find(
             select client_id, payment_id from payment_alias where provider_reference = any ($3)
         )
         select reference as "reference!", currency as "currency!", occurred_at as "occurred_at!",
-            kind as "kind!", amount as "amount!", is_named as "is_named!"
+            kind as "kind!", amount as "amount!", is_named as "is_named!",
+            takes_back as "takes_back!"
         from (
             select p.provider_reference as reference, p.currency, p.occurred_at, p.recorded_at,
                 p.payment_id,
@@ -198,7 +204,8 @@ async fn find(
                 p.provider_reference = any ($3) or exists (
                     select from payment_alias a
                     where a.client_id = p.client_id and a.payment_id = p.payment_id
-                        and a.provider_reference = any ($3)) as is_named
+                        and a.provider_reference = any ($3)) as is_named,
+                kind in ('refunded', 'disputed') and p.original_reference is null as takes_back
             from named n
             join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
             where p.connector = $1
@@ -209,7 +216,7 @@ async fn find(
                         and c.rest = p.amount))
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
-                p.kind, -c.amount - c.rest, c.provider_reference = any ($3)
+                p.kind, -c.amount - c.rest, c.provider_reference = any ($3), false
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.provider_reference = any ($2)

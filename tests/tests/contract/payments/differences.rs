@@ -35,3 +35,20 @@ async fn money_by_the_books_alone_is_told_where_the_statement_has_its_currency()
     let made = reconcile(&context, &format!("{euros}2026-03-01,1,USD,other-usd\n")).await;
     assert_eq!(differences(&made), ["books in-eur 100", "books in-usd 100"]);
 }
+
+#[tokio::test]
+async fn a_payment_that_was_given_back_or_taken_before_it_is_recorded_by_its_own_line() {
+    for kind in ["refunded", "disputed"] {
+        let context = TestContext::start().await;
+        context.partner("acme").await;
+        let told = json!({"kind": kind, "occurredAt": "2026-03-02T09:00:00Z"});
+        pay(&context, kind, told).await.assert_status(201);
+        let lines = format!("2026-03-01,100,EUR,{kind}\n2026-03-02,-100,EUR,{kind}\n");
+        for (matched, recorded) in [(1, 1), (2, 0)] {
+            let made = reconcile(&context, &lines).await;
+            let seen = (&made["matched"], &made["recorded"]);
+            assert_eq!(seen, (&json!(matched), &json!(recorded)), "{kind}");
+            assert_eq!(made["differences"], json!([]), "{kind}");
+        }
+    }
+}
