@@ -5,6 +5,7 @@ mod earlier_names;
 mod kind;
 mod report;
 mod retention;
+mod subject;
 
 use http::{Method, StatusCode};
 use ring::digest;

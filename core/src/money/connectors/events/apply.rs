@@ -7,9 +7,10 @@ use uuid::Uuid;
 use super::Reporter;
 use super::kind::EventKind;
 use super::report::Report;
+use super::subject::subject;
 use crate::Core;
+use crate::money::connectors::identity;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
-use crate::money::connectors::{deposits, identity};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::locks::hold_payment_reference;
@@ -223,58 +224,6 @@ async fn without_money(
         }
     }
     Ok(Applied::default())
-}
-
-/// The partner that an event names, if there is one of this slug.
-async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<ClientId>> {
-    let Some(slug) = &report.partner else { return Ok(None) };
-    let found = sqlx::query_scalar!("select client_id from client where slug = $1", slug)
-        .fetch_optional(conn)
-        .await?;
-    Ok(found.map(ClientId::from))
-}
-
-/// The client and the order that an event is about: those that it names, else those of its command,
-/// else those of its address.
-async fn subject(
-    conn: &mut Connection,
-    core: &Core,
-    connector: &str,
-    report: &Report,
-) -> Result<(Option<ClientId>, Option<OrderId>)> {
-    let mut client = partner(conn, report).await?;
-    let mut order = report.order;
-    if let (None, Some((of, order_of))) =
-        (order, subject_of_command(conn, connector, report).await?)
-    {
-        (client, order) = (client.or(Some(of)), order_of);
-    }
-    if let (None, Some(address)) = (order, &report.address) {
-        let tag = report.tag.as_deref().unwrap_or_default();
-        let asset = report.currency.as_deref().map(|text| currency_of(core, text).0);
-        let sale = deposits::sale_of(conn, core, connector, address, tag, asset.as_deref()).await?;
-        if let Some(sale) = sale {
-            (client, order) = (Some(sale.client), Some(sale.order));
-        }
-    }
-    Ok((client, order))
-}
-
-/// The client and the order of the command that an event follows from, which must be the connector's.
-async fn subject_of_command(
-    conn: &mut Connection,
-    connector: &str,
-    report: &Report,
-) -> Result<Option<(ClientId, Option<OrderId>)>> {
-    let Some(command) = report.command else { return Ok(None) };
-    let found = sqlx::query!(
-        "select client_id, order_id from command where command_id = $1 and connector = $2",
-        command,
-        connector,
-    )
-    .fetch_optional(conn)
-    .await?;
-    found.map(|found| Ok((found.client_id.into(), found.order_id.map(id).transpose()?))).transpose()
 }
 
 /// A payment whose reference an event names, such as the one that is given back or disputed.
