@@ -2,7 +2,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::live;
+use super::purchase::{live, paid, payable_order};
 use super::sale::{ADDRESSES, sell, transfers};
 use super::*;
 use crate::orders::count;
@@ -61,6 +61,29 @@ async fn an_event_that_names_no_partner_is_of_neither_order() {
     tell("payment.failed", json!({"id": "named", "partner": "globex"})).await;
     assert_eq!(partners(&context, "cancelled").await, ["globex"]);
     assert_eq!(partners(&context, "pending").await, ["acme"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn an_event_that_names_no_partner_is_of_the_order_of_its_command() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let body = json!({"slug": "globex", "name": "Globex", "mode": "live"});
+    let globex = context.partner_of(body).await;
+    let order = payable_order(&acme, &connector, 100).await;
+    OrderFixture::order(&context, &globex, None, None).await;
+    number_purchases(&context, order.id).await;
+    connector.event(paid(&order, 100)).await.assert_status(200);
+    let leased = connector.lease(10).await;
+    let payout = leased.iter().find(|command| command["kind"] == "payout.send").unwrap();
+    connector.report(payout, "done", json!({"transactionId": "0xab"})).await.assert_status(200);
+    // It names neither the transaction that was told, nor an amount.
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "orderId": order.id,
+        "commandId": payout["id"], "occurredAt": "2026-03-01T12:10:00Z",
+        "transactionId": "0xcd", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(partners(&context, "completed").await, ["acme"]);
+    assert_eq!(partners(&context, "pending").await, ["globex"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 

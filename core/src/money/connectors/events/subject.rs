@@ -23,10 +23,11 @@ pub(super) async fn subject(
 ) -> Result<(Option<ClientId>, Option<OrderId>)> {
     let mut client = partner(conn, report).await?;
     let mut order = report.order;
-    if let (None, Some((of, order_of))) =
-        (order, subject_of_command(conn, connector, report).await?)
+    // Another partner may have an order of the number that is named.
+    if let Some((of, of_command)) = subject_of_command(conn, connector, report).await?
+        && (order.is_none() || order == of_command)
     {
-        (client, order) = (client.or(Some(of)), order_of);
+        (client, order) = (client.or(Some(of)), of_command);
     }
     if let (None, Some(address)) = (order, &report.address) {
         let tag = report.tag.as_deref().unwrap_or_default();
