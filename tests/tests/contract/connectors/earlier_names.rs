@@ -38,6 +38,26 @@ async fn a_payment_of_an_earlier_name_is_that_of_one_event() {
 }
 
 #[tokio::test]
+async fn a_payment_of_another_partners_order_of_the_same_number_is_another_one() {
+    let context = TestContext::start().await;
+    for slug in ["acme", "globex"] {
+        context.partner(slug).await;
+    }
+    let bank = Connector::new(&context, "bank", &["transfer.send"]).await;
+    let of = |partner: &str, reference: &str, earlier: &[&str]| {
+        let mut event = received(reference, 7, earlier);
+        event["partner"] = json!(partner);
+        event
+    };
+    assert!(!is_known(&bank, of("acme", "tx-1", &[])).await);
+    for (partner, reference, expected) in [("globex", "a", false), ("acme", "b", true)] {
+        let told = is_known(&bank, of(partner, reference, &["tx-1"])).await;
+        assert_eq!(told, expected, "{partner}");
+    }
+    assert_eq!(payments(&context).await, 2);
+}
+
+#[tokio::test]
 async fn a_payment_is_known_by_the_name_that_it_took() {
     let context = TestContext::start().await;
     let bank = Connector::new(&context, "bank", &["transfer.send"]).await;

@@ -7,11 +7,13 @@ use uuid::Uuid;
 
 use super::kind::EventKind;
 use super::report::{EARLIER_MAX, Report};
+use super::subject::subject;
 use crate::Core;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::tenancy::house::house;
 
 /// The payment that an event tells of, and whose book it is in, if it was recorded under an earlier
 /// name of its provider's. It has this event's reference from then on: another reference that says
@@ -43,6 +45,7 @@ pub(super) async fn take(
         if known.is_some() || report.earlier_references.is_empty() {
             return Ok(known);
         }
+        let (client, order) = subject(conn, core, connector, report).await?;
         let found = sqlx::query!(
             r#"
             with free as (
@@ -50,7 +53,9 @@ pub(super) async fn take(
                 where p.connector = $1 and p.kind = $8 and p.provider_reference = any ($2)
                     and p.amount = $3 and p.currency = $4 and p.occurred_at = $5
                     -- that of another order is another payment; a return need not name its order
-                    and (p.order_id is null or p.order_id = $6 or p.kind = 'transfer-returned')
+                    and (p.order_id is null or p.kind = 'transfer-returned'
+                        -- in the house's book it has named no partner
+                        or p.order_id = $6 and ($9::uuid is null or p.client_id in ($9, $10)))
                     and not exists (select from payment_alias a
                         where a.client_id = p.client_id and a.payment_id = p.payment_id)
                     -- recorded under its own name, it needs no other one
@@ -72,9 +77,11 @@ pub(super) async fn take(
             amount,
             &*currency,
             report.occurred_at,
-            report.order.map(OrderId::number),
+            order.map(OrderId::number),
             reference,
             kind.as_str(),
+            client.map(ClientId::uuid),
+            house().uuid(),
         )
         .fetch_optional(&mut *conn)
         .await?;
