@@ -89,6 +89,8 @@ pub(super) struct Sent {
     out: Vec<Payout>,
     /// Amounts that have come back.
     returned: Vec<Decimal>,
+    /// Names of the reports by which they have, but for those with a reference of their own.
+    returned_as: Vec<Name>,
     /// Payouts that have come back as a whole.
     back: Vec<Payout>,
     /// The amount that came back by reports without a reference of their own, less what others have
@@ -171,6 +173,9 @@ impl Sent {
             (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
             (PayoutReport::Return | PayoutReport::NamedReturn, Some(known)) => {
                 self.returned.push(amount);
+                if report == PayoutReport::Return {
+                    self.returned_as.push(name);
+                }
                 let payout = &mut self.out[known];
                 if amount < payout.amount {
                     payout.amount -= amount;
@@ -258,6 +263,13 @@ impl Sent {
         let is_gone = named.is_none()
             && (self.undone.iter().any(|one| one.is_named(name))
                 || report == PayoutReport::NamedReturn && self.has_come_back(name));
+        // One that names its payout, or repeats the reference of a return, is of no other payout.
+        let is_bound = match report {
+            PayoutReport::NamedReturn => self.out.iter().any(|one| one.is_named(name)),
+            PayoutReport::Return => self.returned_as.iter().any(|known| known.is(name)),
+            PayoutReport::Begin | PayoutReport::End => false,
+        };
+        let is_bound = named.is_none() && is_bound;
         let may_be = |one: &Payout| {
             (report.is_return() || !one.is_rest)
                 && is_open(one)
@@ -268,6 +280,9 @@ impl Sent {
                 named.or_else(|| self.out.iter().position(may_be))
             }
             PayoutReport::Return | PayoutReport::NamedReturn if is_gone => None,
+            PayoutReport::Return | PayoutReport::NamedReturn if is_bound => {
+                self.find_smaller_rest(amount)
+            }
             // What has not arrived is more likely to come back.
             PayoutReport::Return | PayoutReport::NamedReturn => named
                 .or_else(|| self.out.iter().rposition(|one| one.end.is_none() && may_be(one)))

@@ -101,3 +101,31 @@ async fn a_return_by_hand_of_what_was_told_leaves_the_next_one_to_be_booked() {
     assert_eq!(left(&context).await, whole - part - part);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn a_return_that_an_operator_was_first_to_tell_of_is_not_of_what_was_sent_since() {
+    let context = TestContext::start().await;
+    let (connector, transfer) = sent(&context).await;
+    let whole = left(&context).await;
+    let part = whole - Decimal::from(5);
+    let order = &transfer["body"]["orderId"];
+    let by_hand = json!({"partner": "acme", "kind": "transfer-returned", "amount": number(part),
+        "currency": "EUR", "connector": "manual", "providerReference": "hand",
+        "orderId": order, "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    let path = format!("/admin/v1/orders/{order}/events");
+    let release = async || {
+        let event = json!({"event": "release"});
+        context.admin(Method::POST, &path, event).await.assert_status(200);
+        transfers(&context, &connector).await
+    };
+    let again = release().await.remove(0);
+    assert_eq!(again["body"]["amount"], number(part));
+    let result = json!({"providerReference": "T2"});
+    connector.report(&again, "done", result).await.assert_status(200);
+    assert_eq!(left(&context).await, whole);
+    assert!(!is_known(&connector, returned(&transfer, "bank-2", part)).await);
+    assert_eq!(left(&context).await, whole, "what was sent again is still out");
+    assert!(release().await.is_empty(), "it is not sent once more");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}

@@ -252,3 +252,35 @@ fn a_return_of_what_was_undone_repeats_none_of_another_payout() {
         assert!(!sent.has_moved(), "{reference}");
     }
 }
+
+#[test]
+fn a_return_that_is_told_again_is_not_of_what_was_sent_since() {
+    use PayoutReport::{Begin, NamedReturn, Return};
+    for reports in [
+        // An operator was first to tell of it.
+        &[
+            (Begin, "a", 100, true),
+            (Return, "hand", 95, true),
+            (Begin, "b", 95, true),
+            (NamedReturn, "a", 95, false),
+        ][..],
+        &[
+            (Begin, "a", 100, true),
+            (Return, "a", 100, true),
+            (Begin, "b", 100, true),
+            (Return, "a", 100, false),
+        ],
+        &[
+            (Begin, "a", 100, true),
+            (Return, "a", 95, true),
+            (Begin, "b", 95, true),
+            (Return, "a", 95, false),
+        ],
+    ] {
+        let mut sent = Sent::default();
+        for &(report, reference, amount, moved) in reports {
+            sent.apply(report, named(reference), amount.into());
+            assert_eq!(sent.has_moved(), moved, "{report:?} {reference} {amount} of {reports:?}");
+        }
+    }
+}
