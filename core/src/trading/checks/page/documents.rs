@@ -22,6 +22,8 @@ const KIND: &str = "document";
 const SIDES: [(&str, &str, Option<&str>); 2] =
     [("front", "check-document-front", None), ("back", "check-document-back", Some(BACK_HINT))];
 const BACK_HINT: &str = "check-document-back-hint";
+/// Hint of a side that has come.
+const RECEIVED: &str = "check-document-received";
 /// Types of image that browsers offer.
 const ACCEPTED: &str = "image/*";
 /// Name of the field with a proof.
@@ -41,8 +43,17 @@ pub(super) async fn show(
     let texts = visit.texts;
     let sides = documents::sides(conn, visit.client.key_of(user)).await?;
     if has_identity_document(&sides) {
-        return Ok(html! { p { (texts.get("check-document-received")) } }.into());
+        return Ok(html! { p { (texts.get(RECEIVED)) } }.into());
     }
+    // At first that of which a side has come.
+    let begun = IDENTITY_DOCUMENTS.iter().find(|(kind, names)| {
+        let mut names = names.iter();
+        names.any(|name| is_received(&sides, kind, name))
+    });
+    let chosen = match form.get(KIND) {
+        "" => begun.map_or("", |(kind, _)| *kind),
+        kind => kind,
+    };
     let names = [
         texts.get("check-document-passport"),
         texts.get("check-document-id-card"),
@@ -51,12 +62,13 @@ pub(super) async fn show(
     let kinds: Vec<_> =
         IDENTITY_DOCUMENTS.iter().zip(&names).map(|((kind, _), name)| (*kind, &**name)).collect();
     let label = texts.get("check-document-kind");
-    let kind = Field { value: form.get(KIND), error: errors.of(KIND), ..Field::text(KIND, &label) };
+    let kind = Field { value: chosen, error: errors.of(KIND), ..Field::text(KIND, &label) };
     let body = html! {
         p { (texts.get("check-identity-documents")) }
         form method="post" enctype="multipart/form-data" {
             (choice(&kind, &kinds))
             @for (side, label, hint) in SIDES {
+                @let hint = if is_received(&sides, chosen, side) { Some(RECEIVED) } else { hint };
                 @let hint = hint.map(|hint| texts.get(hint));
                 (image_field(
                     &Field {
@@ -75,7 +87,7 @@ pub(super) async fn show(
     Ok(Content { takes_images: true, ..body.into() })
 }
 
-/// Takes the sides of the chosen document that have not come yet.
+/// Takes the sides of the chosen document that have not come yet. A wrong one holds up no other.
 pub(super) async fn submit(
     core: &Core,
     visit: &Visit,
@@ -96,7 +108,7 @@ pub(super) async fn submit(
             Err(text) => errors.add(side, text),
         }
     }
-    if errors.is_empty() && !sent.is_empty() {
+    if !sent.is_empty() {
         documents::send(core, &visit.client, user, sent).await?;
     }
     Ok(errors)
