@@ -216,9 +216,10 @@ impl Link {
         // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
         let began_at = core.clock.now();
         match sign_in_or_register(core, client, self.texts, form, identifier, region).await {
-            Ok(SignIn::Incomplete(SignInStep { status, note, form })) => {
+            Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
-                Ok(page::account(look, status, checkout, &note, form.as_ref()))
+                let again = || forms(SignInPage::new(client, self.texts).after(Some(form)), None);
+                Ok(page::account(look, status, checkout, &note, Some(&step.unwrap_or_else(again))))
             }
             Ok(SignIn::Done(user)) => {
                 let shopper = Shopper::User(user, began_at);

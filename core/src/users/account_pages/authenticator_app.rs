@@ -30,7 +30,7 @@ pub(super) fn sign_in_form(page: SignInPage<'_>, challenge: &str) -> Markup {
     html! {
         h2 { (texts.get("app-step-title")) }
         form method="post" {
-            (page.kept())
+            (page.kept_by_step())
             input type="hidden" name="challenge" value=(challenge);
             (code_field(texts, &FormErrors::default()))
             button.main type="submit" name="action" value="app-code" { (texts.get("sign-in")) }

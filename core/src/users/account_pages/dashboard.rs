@@ -121,8 +121,9 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
     let texts = link.texts;
     let Grant { user, challenge } = match enter(page, form).await? {
         Entry::Granted(grant) => grant,
-        Entry::Incomplete(SignInStep { status, note, form }) => {
-            return Ok(login_page(page, status, &note, form.as_ref()));
+        Entry::Incomplete(SignInStep { status, note, form: step }) => {
+            let again = || login_form(page.sign_in().after(Some(form)), None);
+            return Ok(login_page(page, status, &note, Some(&step.unwrap_or_else(again))));
         }
     };
     let (key, action) = (client.key_of(user), form.get("action"));

@@ -59,8 +59,9 @@ impl Endpoint for Submit {
         let identifier = Some(&invitation.identifier);
         match sign_in_or_register(core, &client, texts, &form, identifier, region).await {
             Ok(SignIn::Done(_)) => Ok(redirect(&invitation.return_url)),
-            Ok(SignIn::Incomplete(SignInStep { status, note, form })) => {
-                Ok(show(page, status, &note, form.as_ref()))
+            Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
+                let again = || forms(page.sign_in().after(Some(&form)), None);
+                Ok(show(page, status, &note, Some(&step.unwrap_or_else(again))))
             }
             Err(error) => error_page(page.sign_in(), error, forms, &form, |status, note, form| {
                 show(page, status, note, form)

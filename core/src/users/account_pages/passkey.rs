@@ -84,7 +84,7 @@ pub(super) fn sign_in_form(
     let texts = page.texts();
     let options = json!({"challenge": challenge, "rp": {"id": party.id}, "known": names(known)});
     let body = html! {
-        (page.kept())
+        (page.kept_by_step())
         button.main type="submit" { (texts.get("passkey-use")) }
     };
     html! {

@@ -305,7 +305,7 @@ pub(crate) fn login_form(page: SignInPage<'_>, refused: Option<&Refused<'_>>) ->
     html! {
         form method="post" {
             (page.kept())
-            (email_and_password(texts, "", "current-password", refused))
+            (email_and_password(page, "", "current-password", refused))
             button.main type="submit" name="action" value="log-in" { (texts.get("sign-in")) }
         }
         (page.forgot_password_link())
@@ -331,7 +331,7 @@ pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Mark
         h2 { (texts.get("new-here")) }
         form method="post" {
             (page.kept())
-            (email_and_password(texts, REGISTER, "new-password", again))
+            (email_and_password(page, REGISTER, "new-password", again))
             (field(&country))
             label.tick {
                 input type="checkbox" name="privacy" value="yes" required checked[agreed];
@@ -344,19 +344,21 @@ pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Mark
 
 /// The two fields, with the address as it was typed.
 fn email_and_password(
-    texts: Texts,
+    page: SignInPage<'_>,
     prefix: &str,
     autocomplete: &str,
     refused: Option<&Refused<'_>>,
 ) -> Markup {
+    let texts = page.texts();
     let error = |name| refused.and_then(|refused| refused.error(texts, name));
     let labels = ["email", "password", "reset-hint"].map(|id| texts.get(id));
     let errors = ["email", "password"].map(error);
     let is_new = prefix == REGISTER && errors[1].is_none();
+    let typed = if prefix == REGISTER { "" } else { page.email() };
     let email = Field {
         prefix,
         kind: "email",
-        value: refused.map_or("", |refused| refused.form.get("email")),
+        value: refused.map_or(typed, |refused| refused.form.get("email")),
         error: errors[0].as_deref(),
         autocomplete: "username",
         ..Field::text("email", &labels[0])

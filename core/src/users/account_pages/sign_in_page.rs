@@ -56,6 +56,22 @@ impl<'a> SignInPage<'a> {
         }
     }
 
+    /// The address that was typed into the form that signs in, or carried along since.
+    pub(super) fn email(self) -> &'a str {
+        let sent = self.sent.filter(|form| form.get("action") != "register");
+        sent.map_or("", |form| form.get("email"))
+    }
+
+    /// The inputs that the form of a later step has besides its own: [`SignInPage::kept`], and the
+    /// address, for the first forms again.
+    pub(super) fn kept_by_step(self) -> Markup {
+        let email = self.email();
+        html! {
+            (self.kept())
+            @if !email.is_empty() { input type="hidden" name="email" value=(email); }
+        }
+    }
+
     /// The inputs that every form of the page has besides its own.
     pub(super) fn kept(self) -> Markup {
         let kept = KEPT.map(|name| (name, self.sent.map_or("", |form| form.get(name))));

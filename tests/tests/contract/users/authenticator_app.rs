@@ -13,6 +13,8 @@ use super::{SIGNED_OUT, Visit, page_path, submit};
 
 const PASSWORD_STEP: &str = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
 const WRONG: &str = "De code klopt niet of is al gebruikt.";
+/// The account's page has the address, which forms of the sign-in only carry along.
+const ACCOUNT: &str = "<dd>ada@mail.example.com</dd>";
 
 impl Visit {
     /// The page that follows the password.
@@ -61,7 +63,7 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     assert!(page.contains("href=\"otpauth://totp/") && page.contains("ada%40mail"), "{page}");
     let key = shown_key(&page);
     // A secret whose first code was not shown is not asked for.
-    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+    assert!(visit.past_password().await.contains(ACCOUNT));
     let wrong = visit.submit(&Visit::with_code(&page, "app-confirm", "12345")).await;
     let page = wrong.assert_status(400).text().to_owned();
     assert!(page.contains(WRONG) && page.contains("href=\"#field-code\""), "{page}");
@@ -73,7 +75,7 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     assert!(!visit.begin_app(&page).await.contains("otpauth"));
 
     let step = visit.past_password().await;
-    assert!(step.contains("name=\"code\"") && !step.contains("ada@mail"), "{step}");
+    assert!(step.contains("name=\"code\"") && !step.contains(ACCOUNT), "{step}");
     let wrong = visit.submit(&Visit::with_code(&step, "app-code", "123456")).await;
     assert!(wrong.assert_status(400).text().contains(WRONG));
     let late = visit.submit(&Visit::with_code(&step, "app-code", &visit.shown_code(&key))).await;
@@ -81,7 +83,7 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     let step = visit.past_password().await;
     let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
     let page = visit.submit(&form).await.assert_status(200).text().to_owned();
-    assert!(page.contains("ada@mail.example.com") && page.contains("In gebruik sinds:"), "{page}");
+    assert!(page.contains(ACCOUNT) && page.contains("In gebruik sinds:"), "{page}");
 
     let used = visit.submit(&Visit::with_code(&page, "app-remove", &visit.shown_code(&key))).await;
     let page = used.assert_status(200).text().to_owned();
@@ -92,7 +94,33 @@ async fn an_app_is_set_up_asked_for_and_removed() {
     let removed = visit.submit(&form).await;
     assert!(removed.assert_status(200).text().contains("De app is verwijderd."));
     assert!(visit.submit(&form).await.assert_status(400).text().contains(SIGNED_OUT));
-    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+    assert!(visit.past_password().await.contains(ACCOUNT));
+}
+
+#[tokio::test]
+async fn a_wrong_code_leads_back_to_the_password_with_the_address_filled_in() {
+    let visit = Visit::start().await;
+    visit.set_up_app().await;
+    let step = visit.past_password().await;
+    let carried = "<input type=\"hidden\" name=\"email\" value=\"ada@mail.example.com\">";
+    assert!(step.contains(carried) && !step.contains("password-of-ada"), "{step}");
+    let form = Visit::with_code(&step, "app-code", "123456");
+    let wrong = visit.submit(&format!("{form}&email=ada%40mail.example.com")).await;
+    let text = wrong.assert_status(400).text();
+    let filled = "type=\"email\" name=\"email\" value=\"ada@mail.example.com\"";
+    for part in [WRONG, filled, "type=\"password\" name=\"password\" value=\"\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Pages that register have the address in the form that signs in alone.
+    let path = page_path(&visit.partner, &"y".repeat(36)).await;
+    visit.later(60);
+    let step = submit(&visit.partner, &path, PASSWORD_STEP).await;
+    let form = Visit::with_code(step.assert_status(200).text(), "app-code", "123456");
+    let form = format!("{form}&email=ada%40mail.example.com");
+    let wrong = submit(&visit.partner, &path, &form).await;
+    let text = wrong.assert_status(400).text();
+    assert_eq!(text.matches("ada@mail.example.com").count(), 1, "{text}");
+    assert!(text.contains(filled), "{text}");
 }
 
 #[tokio::test]
@@ -233,9 +261,9 @@ async fn a_passkey_or_a_code_follows_the_password_of_who_has_both() {
     let step = visit.past_password().await;
     let (by_passkey, by_code) = step.split_once("Vul de code van je app in").unwrap();
     let form = Visit::with_code(by_code, "app-code", &visit.shown_code(&key));
-    assert!(visit.submit(&form).await.assert_status(200).text().contains("ada@mail.example.com"));
+    assert!(visit.submit(&form).await.assert_status(200).text().contains(ACCOUNT));
     let form = ours.answer(&Ceremony::get(&challenge(by_passkey), 1));
-    assert!(visit.submit(&form).await.assert_status(200).text().contains("ada@mail.example.com"));
+    assert!(visit.submit(&form).await.assert_status(200).text().contains(ACCOUNT));
 }
 
 #[tokio::test]
@@ -253,7 +281,7 @@ async fn an_operator_removes_the_app_and_an_erasure_leaves_none() {
     visit.submit(&form).await.assert_status(400);
     change(json!({"disabled": false})).await;
     change(json!({"authenticatorAppRemoved": true})).await;
-    assert!(visit.past_password().await.contains("ada@mail.example.com"));
+    assert!(visit.past_password().await.contains(ACCOUNT));
     visit.set_up_app().await;
     change(json!({"deleted": true})).await;
     let count = sqlx::query_scalar::<_, i64>("select count(*) from authenticator_app");

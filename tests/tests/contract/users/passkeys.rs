@@ -35,7 +35,7 @@ impl Visit {
     async fn asked(&self) -> String {
         self.later(60);
         let page = self.password().await;
-        assert!(page.contains("data-ceremony=\"get\"") && !page.contains("ada@mail"), "{page}");
+        assert!(page.contains("data-ceremony=\"get\"") && !page.contains("<dd>ada"), "{page}");
         challenge(&page)
     }
 
@@ -52,7 +52,7 @@ async fn a_passkey_is_added_used_beside_the_password_and_alone_and_removed() {
     let authenticator = visit.add("Laptop of Ada").await;
     let page = visit.submit(&authenticator.answer(&Ceremony::get(&visit.asked().await, 1))).await;
     let text = page.assert_status(200).text();
-    for part in ["ada@mail.example.com", "Laptop of Ada", "Toegevoegd:", "Laatst gebruikt:"] {
+    for part in ["<dd>ada@mail", "Laptop of Ada", "Toegevoegd:", "Laatst gebruikt:"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(!text.contains("nooit"), "{text}");
@@ -60,7 +60,7 @@ async fn a_passkey_is_added_used_beside_the_password_and_alone_and_removed() {
     assert!(step.contains("&quot;known&quot;:[]"), "{step}");
     let alone = authenticator.answer(&Ceremony::get(&challenge(&step), 2));
     let page = visit.submit(&alone).await.assert_status(200).text().to_owned();
-    assert!(page.contains("ada@mail.example.com"), "{page}");
+    assert!(page.contains("<dd>ada@mail.example.com"), "{page}");
     let credential = encode(&authenticator.credential);
     let remove =
         format!("action=passkey-remove&credential={credential}&challenge={}", challenge(&page));
@@ -70,7 +70,7 @@ async fn a_passkey_is_added_used_beside_the_password_and_alone_and_removed() {
     // Once: the same form again does nothing, and the password suffices again.
     assert!(visit.submit(&remove).await.assert_status(400).text().contains(SIGNED_OUT));
     visit.later(60);
-    assert!(visit.password().await.contains("ada@mail.example.com"));
+    assert!(visit.password().await.contains("<dd>ada@mail.example.com"));
 }
 
 #[tokio::test]
