@@ -6,6 +6,7 @@ pub(crate) mod choice;
 pub(crate) mod components;
 mod document;
 pub(crate) mod form_errors;
+pub(crate) mod privacy;
 pub(crate) mod shell;
 pub(crate) mod steps;
 

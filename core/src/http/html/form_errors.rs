@@ -43,7 +43,7 @@ impl FormErrors {
     }
 
     /// A box that has to be ticked, with its error.
-    pub(crate) fn consent(&self, name: &str, label: &str) -> Markup {
+    pub(crate) fn consent(&self, name: &str, label: &Markup) -> Markup {
         let id = format!("field-{name}");
         let about = format!("{id}-about");
         let error = self.of(name);

@@ -130,7 +130,7 @@ fn inputs() -> Markup {
                 }
                 (tick("terms", false, &html! { "I agree to the " a href="#terms" { "terms" } "." }))
                 (FormErrors::one("consent", "Please agree first.".to_owned())
-                    .consent("consent", "I have checked the wallet."))
+                    .consent("consent", &html! { "I have checked the wallet." }))
                 div.row {
                     button.main type="submit" { "Continue" }
                     button type="submit" { "Save" }

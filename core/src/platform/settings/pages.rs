@@ -17,7 +17,7 @@ pub struct Pages {
     /// Page with the imprint, which the foot links to.
     #[schemars(extend("x-default" = "none: no link"))]
     pub imprint_url: Option<PageUrl>,
-    /// Page with the privacy statement, which the foot links to.
+    /// Page with the privacy statement, which the foot and the consent to it link to.
     #[schemars(extend("x-default" = "none: no link"))]
     pub privacy_url: Option<PageUrl>,
     /// Page with the terms, which the foot links to.

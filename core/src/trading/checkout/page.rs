@@ -67,7 +67,7 @@ pub(super) fn account(
     form: Option<&Markup>,
 ) -> Reply {
     let texts = look.texts;
-    let page = SignInPage::new(&checkout.client, texts);
+    let page = SignInPage::new(&checkout.client, texts, look.settings);
     let body = html! {
         (steps(texts, At::Account))
         (terms(texts, checkout, true))
@@ -117,7 +117,7 @@ pub(super) fn details(
             (amount_input(purchase, errors))
             (wallet_inputs(texts, checkout, form, errors))
             @if at_once {
-                (errors.consent("consent", &texts.get("checkout-consent")))
+                (errors.consent("consent", &html! { (texts.get("checkout-consent")) }))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
             (link_button(texts, shopper, resume::Step::Details))
@@ -158,7 +158,7 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
                 input type="hidden" name=(name) value=(form.get(name));
             }
             @if !refused {
-                (errors.consent("consent", &texts.get("checkout-consent")))
+                (errors.consent("consent", &html! { (texts.get("checkout-consent")) }))
                 button.main type="submit" name="action" value="confirm" {
                     (texts.get("checkout-confirm"))
                 }

@@ -202,11 +202,16 @@ impl Link {
             }
             Some(_) if shopper.user().is_none() => {
                 let note = toast(Tone::Info, &self.texts.get("checkout-resume-sign-in"));
-                let form = login_form(SignInPage::new(&checkout.client, self.texts), None);
+                let form = login_form(self.sign_in_page(core, checkout), None);
                 page::account(look, status, checkout, &note, Some(&form))
             }
             _ => page::ended(look, status, checkout),
         })
+    }
+
+    /// The page as the forms see it that sign in.
+    const fn sign_in_page<'a>(&self, core: &'a Core, checkout: &'a Checkout) -> SignInPage<'a> {
+        SignInPage::new(&checkout.client, self.texts, &core.settings.pages)
     }
 
     async fn sign_in(&self, core: &Core, checkout: &Checkout, form: &Form) -> Result<Reply> {
@@ -218,7 +223,7 @@ impl Link {
         match sign_in_or_register(core, client, self.texts, form, identifier, region).await {
             Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
-                let again = || forms(SignInPage::new(client, self.texts).after(Some(form)), None);
+                let again = || forms(self.sign_in_page(core, checkout).after(Some(form)), None);
                 Ok(page::account(look, status, checkout, &note, Some(&step.unwrap_or_else(again))))
             }
             Ok(SignIn::Done(user)) => {
@@ -233,7 +238,7 @@ impl Link {
                 }
             }
             Err(error) => {
-                let page = SignInPage::new(&checkout.client, self.texts);
+                let page = self.sign_in_page(core, checkout);
                 error_page(page, error, forms, form, |status, note, form| {
                     let look = Look { texts: self.texts, settings: &core.settings.pages };
                     page::account(look, status, checkout, note, form)

@@ -222,7 +222,7 @@ impl Visit {
             (Hold::Identity, Some(user)) => identity::show(tx, core, self, user, typed).await,
             (Hold::Amld5, Some(user)) => questions::show(tx, core, self, user, typed).await,
             (Hold::Address, _) => Ok(address::form(self.texts, typed).into()),
-            (Hold::Registration, _) => Ok(registration::form(self.texts, typed.errors).into()),
+            (Hold::Registration, _) => Ok(registration::form(core, self, typed.errors).into()),
             (Hold::Tax, _) => Ok(tax::form(self.texts, typed).into()),
             (Hold::Account, Some(user)) => account::show(tx, core, self, user, typed.errors).await,
             _ => Ok(self.only_named(message(hold))),

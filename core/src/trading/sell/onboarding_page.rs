@@ -96,7 +96,7 @@ impl Endpoint for Act {
             }
             Ok(SignIn::Done(user)) => url.accounts_page(core, user, began_at, &form).await,
             Err(error) => {
-                let page = SignInPage::new(&url.client, url.texts);
+                let page = SignInPage::new(&url.client, url.texts, &core.settings.pages);
                 error_page(page, error, forms, &form, |status, note, form| {
                     url.sign_in_page(core, status, note, form, None)
                 })
@@ -225,7 +225,7 @@ impl VerifiedUrl {
         form: Option<&Markup>,
         sent: Option<&Form>,
     ) -> Reply {
-        let page = SignInPage::new(&self.client, self.texts).after(sent);
+        let page = SignInPage::new(&self.client, self.texts, &core.settings.pages).after(sent);
         let body = html! {
             p { (self.texts.with("sell-intro", &[("shop", &self.client.tenant.name)])) }
             (note)

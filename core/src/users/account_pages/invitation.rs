@@ -148,6 +148,6 @@ pub(super) struct InvitedPage<'a> {
 impl<'a> InvitedPage<'a> {
     /// The page as the forms see it that sign in.
     pub(super) const fn sign_in(self) -> SignInPage<'a> {
-        SignInPage::new(self.client, self.link.texts)
+        SignInPage::new(self.client, self.link.texts, &self.core.settings.pages)
     }
 }

@@ -101,7 +101,7 @@ pub(crate) async fn sign_in(
     match form.get("action") {
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
-                let page = SignInPage::new(client, texts).after(Some(form));
+                let page = SignInPage::new(client, texts, &core.settings.pages).after(Some(form));
                 let challenge = challenge(&core.db, core, client.id(), None).await?;
                 let form = passkey::sign_in_form(page, &party, &challenge, &[]);
                 Ok(incomplete(StatusCode::OK, html! {}, Some(form)))
@@ -120,7 +120,7 @@ pub(crate) async fn sign_in(
             // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
             let began_at = core.clock.now();
             let user = log_in(core, client, form).await?;
-            let page = SignInPage::new(client, texts).after(Some(form));
+            let page = SignInPage::new(client, texts, &core.settings.pages).after(Some(form));
             second_factor(core, page, user, began_at).await
         }
     }
@@ -335,7 +335,7 @@ pub(crate) fn forms(page: SignInPage<'_>, refused: Option<&Refused<'_>>) -> Mark
             (field(&country))
             label.tick {
                 input type="checkbox" name="privacy" value="yes" required checked[agreed];
-                (texts.get("agree-privacy"))
+                span { (page.agreement()) }
             }
             button.main type="submit" name="action" value="register" { (texts.get("register")) }
         }

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use crate::auth::caller::Client;
 use crate::http::form::Form;
+use crate::http::html::privacy::agreement;
 use crate::http::language::Texts;
+use crate::platform::settings::Pages;
 
 /// Members that the forms carry along: what was typed into a form for a bank account.
 const KEPT: [&str; 2] = ["iban", "holder"];
@@ -14,6 +16,7 @@ const KEPT: [&str; 2] = ["iban", "holder"];
 pub(crate) struct SignInPage<'a> {
     client: &'a Client,
     texts: Texts,
+    settings: &'a Pages,
     /// The form that was sent to the page.
     sent: Option<&'a Form>,
 }
@@ -27,8 +30,8 @@ pub(crate) fn forgot_password_path(texts: Texts, regions: &[String], slug: &str)
 
 impl<'a> SignInPage<'a> {
     /// The page of a client in this language.
-    pub(crate) const fn new(client: &'a Client, texts: Texts) -> Self {
-        Self { client, texts, sent: None }
+    pub(crate) const fn new(client: &'a Client, texts: Texts, settings: &'a Pages) -> Self {
+        Self { client, texts, settings, sent: None }
     }
 
     /// The same after this form: what was typed into it for another step is not lost.
@@ -44,6 +47,11 @@ impl<'a> SignInPage<'a> {
     /// The texts in the page's language.
     pub(super) const fn texts(self) -> Texts {
         self.texts
+    }
+
+    /// The label of the box that agrees to the privacy statement.
+    pub(super) fn agreement(self) -> Markup {
+        agreement(self.texts, self.settings, &self.client.tenant.brand)
     }
 
     /// The link to the page for forgotten passwords.

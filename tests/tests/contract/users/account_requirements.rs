@@ -250,6 +250,25 @@ async fn the_pages_are_open_for_an_hour_and_until_the_user_is_signed_out() {
 }
 
 #[tokio::test]
+async fn the_privacy_statement_can_be_read_where_it_is_agreed_to() {
+    let visit = newcomer().await;
+    let page = links(&account(&visit).await).remove("registration").unwrap();
+    let register = page_path(&visit.partner, &"y".repeat(36)).await;
+    let link = ">privacyverklaring</a>";
+    for (url, is_linked) in [(Value::Null, false), (json!("https://acme.example/privacy"), true)] {
+        let change = json!({"branding": {"privacyUrl": url}});
+        let path = "/admin/v1/partners/acme";
+        visit.context.admin(Method::PATCH, path, change).await.assert_status(200);
+        for path in [&page, &register] {
+            let shown = open(&visit, path).await;
+            let text = shown.assert_status(200).text();
+            assert!(text.contains("Ik ga akkoord met de "), "{path}: {text}");
+            assert_eq!(text.contains(link), is_linked, "{path}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_agreement_that_comes_last_is_told_once() {
     let visit = newcomer().await;
     let page = links(&account(&visit).await).remove("registration").unwrap();

@@ -6,17 +6,19 @@ use super::Visit;
 use crate::Core;
 use crate::http::form::Form;
 use crate::http::html::form_errors::FormErrors;
-use crate::http::language::Texts;
+use crate::http::html::privacy::agreement;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::users::consent;
 use rampart_types::UserId;
 
-pub(super) fn form(texts: Texts, errors: &FormErrors) -> Markup {
+pub(super) fn form(core: &Core, visit: &Visit, errors: &FormErrors) -> Markup {
+    let (texts, brand) = (visit.texts, &visit.client.tenant.brand);
+    let label = agreement(texts, &core.settings.pages, brand);
     html! {
         p { (texts.get("check-registration-intro")) }
         form method="post" {
-            (errors.consent("privacy", &texts.get("agree-privacy")))
+            (errors.consent("privacy", &label))
             button.main type="submit" { (texts.get("check-registration-complete")) }
         }
     }
