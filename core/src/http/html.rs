@@ -98,6 +98,8 @@ pub(crate) struct Page<'a> {
     pub(crate) settings: &'a Pages,
     /// Title and heading.
     pub(crate) title: &'a str,
+    /// The beginning of the title alone, where several pages have the same heading.
+    pub(crate) topic: Option<&'a str>,
     /// The name and the branding of the partner whose shopper the reader is.
     pub(crate) partner: Option<(&'a str, &'a Brand)>,
     /// True if money is only simulated, which the page says first.
@@ -118,6 +120,7 @@ impl<'a> Page<'a> {
             texts,
             settings,
             title,
+            topic: None,
             partner: None,
             is_test: false,
             return_url: None,
@@ -149,10 +152,11 @@ impl<'a> Page<'a> {
         let form_action =
             self.return_url.and_then(form_source).map_or_else(String::new, |s| format!(" {s}"));
         let (language, brand) = (texts.language(), self.partner.map(|(_, brand)| brand));
-        let Self { title, refresh_seconds, scripts, .. } = *self;
+        let Self { refresh_seconds, scripts, .. } = *self;
+        let named = self.topic.map(|topic| format!("{topic} · {}", self.title));
         let document = Document {
             language,
-            title,
+            title: named.as_deref().unwrap_or(self.title),
             refresh_seconds,
             form_action: &form_action,
             scripts,

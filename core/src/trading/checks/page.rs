@@ -158,9 +158,11 @@ impl Visit {
             Some(_) => texts.get("check-title"),
             None => texts.get("verification-title"),
         };
+        let topic = texts.get(self.requirement.message());
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let mut reply = Page {
+            topic: Some(&topic),
             is_test: tenant.is_test(),
             return_url: self.return_url.as_ref(),
             scripts: Some(PageScripts::Own(PAGE_SCRIPT)),

@@ -1,7 +1,7 @@
 //! Requirements of the verification that are open, on the page of an account, and the pages that they
 //! lead to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use rampart_tests::answer::Answer;
@@ -111,11 +111,14 @@ async fn every_item_of_the_verification_has_a_page_without_an_order() {
         "registration",
     ];
     assert_eq!(links.keys().collect::<Vec<_>>(), names);
+    let mut titles = BTreeSet::new();
     for (name, path) in &links {
         let page = open(&visit, path).await;
         let text = page.assert_status(200).text();
         assert!(text.contains("<form method=\"post\""), "{name}: {text}");
-        assert!(text.contains("Je verificatie"), "{name}: {text}");
+        assert!(text.contains("<h1>Je verificatie</h1>"), "{name}: {text}");
+        let title = text.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+        assert!(title.ends_with(" · Je verificatie") && titles.insert(title.to_owned()), "{title}");
         let back = format!("href=\"{}\"", visit.path);
         assert!(text.contains(&back), "{name}: {text}");
         // An account or a wallet is an order's.
