@@ -73,6 +73,8 @@ pub(crate) struct Field<'a> {
     pub(crate) is_verbatim: bool,
     /// Fewest characters, which the browser asks for. A most would cut off what is pasted.
     pub(crate) chars_min: Option<usize>,
+    /// Regular expression of the values that the browser sends.
+    pub(crate) pattern: Option<&'a str>,
 }
 
 impl<'a> Field<'a> {
@@ -91,6 +93,7 @@ impl<'a> Field<'a> {
             inputmode: None,
             is_verbatim: false,
             chars_min: None,
+            pattern: None,
         }
     }
 
@@ -116,7 +119,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
             } @else {
                 input #(id) type=(field.kind) name=(field.name) value=(value)
                     required[field.required] autocomplete=(field.autocomplete)
-                    inputmode=[field.inputmode] minlength=[field.chars_min]
+                    inputmode=[field.inputmode] minlength=[field.chars_min] pattern=[field.pattern]
                     autocapitalize=[capitals] spellcheck=[spelling] aria-labelledby=(named)
                     aria-describedby=[described] aria-invalid=[invalid];
             }

@@ -312,6 +312,7 @@ plans-bank = Bank
 passkeys-title = Passkeys
 passkeys-about = Melden Sie sich mit Fingerabdruck, Gesicht oder PIN Ihres Geräts an. Sobald Sie einen Passkey haben, reicht Ihr Passwort allein hier nicht mehr.
 passkey-name = Name, etwa der Ihres Geräts
+passkey-name-wrong = Bitte geben Sie einen Namen mit 1 bis { $count } Zeichen ein, ohne Emojis.
 passkey-add = Passkey hinzufügen
 passkey-added = Der Passkey ist hinzugefügt.
 passkey-removed = Der Passkey ist entfernt.

@@ -312,6 +312,7 @@ plans-bank = Bank
 passkeys-title = Passkeys
 passkeys-about = Sign in with the fingerprint, face or PIN of your device. Once you have a passkey, your password alone does not let you in here any more.
 passkey-name = Name, such as that of your device
+passkey-name-wrong = Please enter a name of 1 to { $count } characters, without emoji.
 passkey-add = Add a passkey
 passkey-added = The passkey is added.
 passkey-removed = The passkey is removed.

@@ -312,6 +312,7 @@ plans-bank = Banco
 passkeys-title = Llaves de acceso
 passkeys-about = Inicia sesión con la huella, el rostro o el PIN de tu dispositivo. Cuando tengas una llave de acceso, tu contraseña sola ya no te dejará entrar aquí.
 passkey-name = Nombre, como el de tu dispositivo
+passkey-name-wrong = Introduce un nombre de 1 a { $count } caracteres, sin emojis.
 passkey-add = Añadir una llave de acceso
 passkey-added = La llave de acceso se ha añadido.
 passkey-removed = La llave de acceso se ha eliminado.

@@ -312,6 +312,7 @@ plans-bank = Banque
 passkeys-title = Clés d'accès
 passkeys-about = Connectez-vous avec l'empreinte, le visage ou le code PIN de votre appareil. Dès que vous avez une clé d'accès, votre mot de passe seul ne suffit plus ici.
 passkey-name = Nom, par exemple celui de votre appareil
+passkey-name-wrong = Veuillez saisir un nom de 1 à { $count } caractères, sans émoji.
 passkey-add = Ajouter une clé d'accès
 passkey-added = La clé d'accès est ajoutée.
 passkey-removed = La clé d'accès est supprimée.

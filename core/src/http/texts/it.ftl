@@ -312,6 +312,7 @@ plans-bank = Banca
 passkeys-title = Passkey
 passkeys-about = Accedi con l'impronta, il volto o il PIN del tuo dispositivo. Quando hai una passkey, la sola password qui non basta più.
 passkey-name = Nome, come quello del tuo dispositivo
+passkey-name-wrong = Inserisci un nome da 1 a { $count } caratteri, senza emoji.
 passkey-add = Aggiungi una passkey
 passkey-added = La passkey è aggiunta.
 passkey-removed = La passkey è rimossa.

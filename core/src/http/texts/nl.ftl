@@ -312,6 +312,7 @@ plans-bank = Bank
 passkeys-title = Passkeys
 passkeys-about = Log in met de vingerafdruk, het gezicht of de pincode van je apparaat. Zodra je een passkey hebt, kom je hier niet meer binnen met alleen je wachtwoord.
 passkey-name = Naam, zoals die van je apparaat
+passkey-name-wrong = Voer een naam in van 1 tot { $count } tekens, zonder emoji.
 passkey-add = Passkey toevoegen
 passkey-added = De passkey is toegevoegd.
 passkey-removed = De passkey is verwijderd.

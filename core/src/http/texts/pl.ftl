@@ -312,6 +312,7 @@ plans-bank = Bank
 passkeys-title = Klucze dostępu
 passkeys-about = Zaloguj się odciskiem palca, twarzą lub kodem PIN urządzenia. Gdy masz klucz dostępu, samo hasło już tu nie wystarcza.
 passkey-name = Nazwa, na przykład urządzenia
+passkey-name-wrong = Podaj nazwę o długości od 1 do { $count } znaków, bez emoji.
 passkey-add = Dodaj klucz dostępu
 passkey-added = Klucz dostępu został dodany.
 passkey-removed = Klucz dostępu został usunięty.

@@ -312,6 +312,7 @@ plans-bank = Banco
 passkeys-title = Chaves de acesso
 passkeys-about = Inicie sessão com a impressão digital, o rosto ou o PIN do seu dispositivo. Assim que tiver uma chave de acesso, a palavra-passe por si só deixa de bastar aqui.
 passkey-name = Nome, como o do seu dispositivo
+passkey-name-wrong = Introduza um nome de 1 a { $count } caracteres, sem emojis.
 passkey-add = Adicionar uma chave de acesso
 passkey-added = A chave de acesso foi adicionada.
 passkey-removed = A chave de acesso foi removida.

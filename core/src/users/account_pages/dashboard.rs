@@ -20,7 +20,7 @@ use crate::auth::user_credentials::lock_login;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
-use crate::http::html::form_errors::FormErrors;
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -149,6 +149,7 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
     let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
     let account = &account.ok_or(Code::UserCredentialMissing)?;
     let view = View { invited: page, account, challenge: &challenge };
+    let typed = TypedForm { form, errors: &errors };
     match action {
         "download" => personal::download(&view).await,
         "bank-add" => lead_to_secured_page(&view, "verify-bank-account").await,
@@ -157,7 +158,7 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
         "erase" => erasure::submit(&view, form).await,
         "app-begin" => match authenticator_app::begin(&view).await? {
             Some(reply) => Ok(reply),
-            None => show(&view, &Filter::default(), &html! {}, &errors).await,
+            None => show(&view, &Filter::default(), &html! {}, typed).await,
         },
         "app-confirm" => {
             let (tone, said) = match authenticator_app::confirm(&view, form).await? {
@@ -166,9 +167,9 @@ async fn answer(page: InvitedPage<'_>, form: &Form) -> Result<Reply> {
                 Confirmed::Nothing => (Tone::Bad, "app-code-wrong"),
             };
             let note = toast(tone, &view.texts().get(said));
-            show(&view, &Filter::default(), &note, &errors).await
+            show(&view, &Filter::default(), &note, typed).await
         }
-        _ => show(&view, &Filter::read(form), &note, &errors).await,
+        _ => show(&view, &Filter::read(form), &note, typed).await,
     }
 }
 
@@ -239,7 +240,7 @@ async fn change(
     let InvitedPage { core, link, client, .. } = page;
     let (texts, key) = (link.texts, client.key_of(user));
     let note = match form.get("action") {
-        "passkey-add" => passkey::add(core, client, user, visit, texts, form).await?,
+        "passkey-add" => return passkey::add(core, client, user, visit, texts, form).await,
         "passkey-remove" => passkey::remove(core, client, user, visit, texts, form).await?,
         "app-remove" => {
             return authenticator_app::remove(core, client, user, texts, form).await;
@@ -284,7 +285,7 @@ async fn show(
     view: &View<'_>,
     filter: &Filter,
     note: &Markup,
-    errors: &FormErrors,
+    typed: TypedForm<'_>,
 ) -> Result<Reply> {
     let InvitedPage { core, client, .. } = view.invited;
     let account = view.account;
@@ -296,7 +297,7 @@ async fn show(
         false => texts.with("account-unverified", &[("level", &level)]),
     };
     let passkeys =
-        passkey::section(&mut conn, core, client, account, texts, view.challenge).await?;
+        passkey::section(&mut conn, core, client, account, texts, view.challenge, typed).await?;
     let body = html! {
         (note)
         dl {
@@ -309,7 +310,7 @@ async fn show(
         (payment_accounts(&mut conn, view).await?)
         (savings_plans(&mut conn, view).await?)
         (passkeys)
-        (authenticator_app::section(&mut conn, view, errors).await?)
+        (authenticator_app::section(&mut conn, view, typed.errors).await?)
         (sessions::section(&mut conn, view).await?)
         (languages::section(view))
         (personal::section(view))

@@ -13,7 +13,8 @@ use crate::auth::webauthn::{
     ALGORITHMS, Assertion, CREDENTIAL_ID_BYTES_MAX, Registration, RelyingParty, decode,
 };
 use crate::http::form::Form;
-use crate::http::html::components::{Tone, time_in, toast};
+use crate::http::html::components::{Field, Tone, field, time_in, toast};
+use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::language::Texts;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -25,6 +26,11 @@ use rampart_types::{UserId, plain_text};
 /// Our script of pages with passkeys, and what every page with a script has.
 pub(crate) const SCRIPT: &str =
     concat!(include_str!("../../http/html/page.js"), include_str!("../../http/html/passkey.js"));
+
+/// Action of the form that adds a passkey.
+const ADD: &str = "passkey-add";
+/// Name of the field with the name of a passkey.
+const NAME: &str = "name";
 
 /// A ceremony of a browser with an authenticator.
 #[derive(Clone, Copy)]
@@ -156,8 +162,8 @@ pub(super) async fn verify(core: &Core, client: &Client, form: &Form) -> Result<
     sign_in::verify(core, client, &party, &answer).await
 }
 
-/// Adds the passkey of the form to the user who got its challenge, and says what came of it. `visit` is
-/// the challenge in its place.
+/// Adds the passkey of the form to the user who got its challenge, and says what came of it, also at the
+/// form's field. `visit` is the challenge in its place.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -168,7 +174,13 @@ pub(super) async fn add(
     visit: &str,
     texts: Texts,
     form: &Form,
-) -> Result<Markup> {
+) -> Result<(Markup, FormErrors)> {
+    let Some(name) = plain_text(form.get(NAME), NAME_CHARS_MAX) else {
+        let count = NAME_CHARS_MAX.to_string();
+        let wrong = texts.with("passkey-name-wrong", &[("count", &count)]);
+        let errors = FormErrors::one(NAME, wrong);
+        return Ok((errors.summary(texts), errors));
+    };
     let made = Registration {
         client_data: form.get("clientData"),
         authenticator_data: form.get("authenticatorData"),
@@ -176,14 +188,17 @@ pub(super) async fn add(
     };
     let credential =
         relying_party(core).and_then(|party| party.register(form.get("challenge"), &made));
-    let name = plain_text(form.get("name"), NAME_CHARS_MAX);
-    let Some((name, credential)) = name.zip(credential) else {
-        return Ok(toast(Tone::Bad, &texts.get("passkey-wrong")));
+    let key = client.key_of(user);
+    let added = match &credential {
+        Some(credential) => passkeys::add(core, key, visit, &name, credential).await?,
+        None => Added::Refused,
     };
-    let added = passkeys::add(core, client.key_of(user), visit, &name, &credential).await?;
     Ok(match added {
-        Added::Stored => toast(Tone::Good, &texts.get("passkey-added")),
-        Added::Refused => toast(Tone::Bad, &texts.get("passkey-wrong")),
+        Added::Stored => (toast(Tone::Good, &texts.get("passkey-added")), FormErrors::default()),
+        Added::Refused => {
+            let wrong = texts.get("passkey-wrong");
+            (toast(Tone::Bad, &wrong), FormErrors::one("", wrong))
+        }
     })
 }
 
@@ -206,7 +221,8 @@ pub(super) async fn remove(
     })
 }
 
-/// The user's passkeys with the forms that change them. `challenge` is for one change.
+/// The user's passkeys with the forms that change them. `challenge` is for one change, `typed` the form
+/// that the page follows.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -217,6 +233,7 @@ pub(super) async fn section(
     account: &Account,
     texts: Texts,
     challenge: &str,
+    typed: TypedForm<'_>,
 ) -> Result<Markup> {
     let Some(party) = relying_party(core) else { return Ok(html! {}) };
     let passkeys = passkeys::list(conn, core, account.key()).await?;
@@ -235,7 +252,7 @@ pub(super) async fn section(
         p { (texts.get("passkeys-about")) }
         @for passkey in &passkeys { (row(texts, passkey, challenge)) }
         @if is_full { p { (texts.get("passkey-limit")) } }
-        @else { (add_form(texts, &options)) }
+        @else { (add_form(texts, &options, typed)) }
     })
 }
 
@@ -262,15 +279,23 @@ fn row(texts: Texts, passkey: &Passkey, challenge: &str) -> Markup {
     }
 }
 
-fn add_form(texts: Texts, options: &Value) -> Markup {
+/// The form that adds a passkey, with the name that was typed if that has failed.
+fn add_form(texts: Texts, options: &Value, TypedForm { form, errors }: TypedForm<'_>) -> Markup {
+    let is_refused = form.get("action") == ADD && !errors.is_empty();
+    // Held against the name before the device makes a passkey.
+    let pattern = format!(r"\s*\S.{{0,{}}}", NAME_CHARS_MAX - 1);
+    let label = texts.get("passkey-name");
+    let name = Field {
+        value: if is_refused { form.get(NAME) } else { "" },
+        error: errors.of(NAME),
+        pattern: Some(&pattern),
+        ..Field::text(NAME, &label)
+    };
     let body = html! {
-        label {
-            (texts.get("passkey-name"))
-            input name="name" autocomplete="off" required maxlength=(NAME_CHARS_MAX);
-        }
+        (field(&name))
         button type="submit" { (texts.get("passkey-add")) }
     };
-    ceremony_form(texts, Ceremony::Registration, "passkey-add", options, &body)
+    ceremony_form(texts, Ceremony::Registration, ADD, options, &body)
 }
 
 /// A form that the script fills in with the authenticator's answer before it is sent.
