@@ -350,6 +350,9 @@ mod tests {
         ] {
             assert!(text(&reply).contains(part), "{part} in {}", text(&reply));
         }
+        // Logos are made for light ground.
+        let dark = STYLE.split_once("(prefers-color-scheme:dark){.brand img{").unwrap().1;
+        assert!(dark.split('}').next().unwrap().contains("background:var(--plate)"), "{dark}");
         let style = text(&reply).split("<style>").nth(2).unwrap().split("</style>").next().unwrap();
         assert!(style.contains("--accent:#8a1538"), "{style}");
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
