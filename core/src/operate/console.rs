@@ -9,6 +9,7 @@ mod action;
 mod approvals;
 mod audit;
 mod call;
+mod connectors;
 mod credentials;
 mod decisions;
 mod deliveries;

@@ -1,6 +1,7 @@
 //! The operators' console over their listener: sign-in, pages by role, forms, and what they leave.
 
 mod choices;
+mod connectors;
 mod files;
 mod forms;
 mod market;
@@ -133,6 +134,21 @@ impl<'a> Browser<'a> {
         let text = String::from_utf8(body).unwrap();
         Shown { status: reply.status.as_u16(), text, reply }
     }
+}
+
+/// Asks for an action, has another operator agree, and carries it out.
+async fn together(
+    ada: &Browser<'_>,
+    bob: &Browser<'_>,
+    action: &str,
+    typed: &[(&str, &str)],
+) -> Shown {
+    let waits = ada.submit(action, typed).await.assert(303, "");
+    let approval = waits.header("location").split("waits=").nth(1).unwrap().to_owned();
+    let approval = format!("/console/approvals/{approval}");
+    bob.submit(&format!("{approval}/grant"), &[]).await.assert(303, "");
+    let carried_out = ada.submit(&format!("{approval}/carry-out"), &[]).await;
+    carried_out.assert(200, "The call is carried out.")
 }
 
 /// The newest row of the audit with this action.

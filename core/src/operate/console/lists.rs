@@ -1,4 +1,4 @@
-//! Lists whose rows have at most a few actions: deliveries, connectors, ledger, market.
+//! Lists whose rows have at most a few actions: deliveries, ledger, market.
 
 use super::action::{Action, Subject, Verb};
 use super::form::{Input, Kind};
@@ -88,28 +88,6 @@ pub(super) const MAIL: List = List {
     ],
     empty: "No mail meets these criteria.",
 };
-
-/// Programs that talk to providers.
-pub(super) const CONNECTORS: List = List {
-    title: "Connectors",
-    section: "/console/connectors",
-    page: "/console/connectors",
-    call: "/admin/v1/connectors",
-    criteria: &[],
-    columns: CONNECTOR_COLUMNS,
-    empty: "rampart connector add makes one.",
-};
-/// A connector's state.
-pub(super) const CONNECTOR_COLUMNS: &[(&str, Cell)] = &[
-    ("Connector", Cell::Text("/name")),
-    ("Last contact", Cell::Time("/lastContactAt")),
-    ("Queue", Cell::Text("/queueLength")),
-    ("Oldest command", Cell::Time("/oldestCommandAt")),
-    ("Failures", Cell::Text("/failures")),
-    ("Capabilities", Cell::Words("/capabilities")),
-    ("Methods", Cell::Words("/methods")),
-    ("Assets", Cell::Words("/assets")),
-];
 
 /// Balances of the books.
 pub(super) const BALANCES: List = List {

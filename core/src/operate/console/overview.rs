@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use self::chart::orders_by_hour;
+use super::connectors::{COLUMNS, CONNECTORS};
 use super::layout::Page;
-use super::lists::{CONNECTOR_COLUMNS, CONNECTORS};
 use super::orders::of;
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit};
@@ -56,7 +56,7 @@ pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
         (orders_by_hour(&hours, now))
         @if open.is_empty() { (empty_state("No open orders", "Every order has ended.")) }
         (of("Open orders", &open, OPEN))
-        (of("Connectors", &connectors, CONNECTOR_COLUMNS))
+        (of("Connectors", &connectors, COLUMNS))
         (of("Postgres", &of_postgres(&rows("checks")), HEALTH))
     };
     Ok(Page::new("Overview", "/console", body))

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 
 use super::action::{Subject, outcome};
+use super::connectors::{CONNECTOR, CONNECTORS, NEW_CONNECTOR};
 use super::form::Typed;
 use super::layout::Page;
 use super::list::{List, PAGE_ROWS};
 use super::lists::{
-    BALANCES, CONNECTORS, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS, PAIR,
-    PAIRS,
+    BALANCES, CURRENCIES, DELIVERIES, DELIVERY, ENTRIES, MAIL, METHOD, METHODS, PAIR, PAIRS,
 };
 use super::maintenance::{NEW_WINDOW, WINDOW, WINDOWS};
 use super::operators::{NEW_OPERATOR, OPERATOR, OPERATORS, SIGNERS, SIGNING_KEYS, TOKEN};
@@ -59,6 +59,7 @@ const LISTS: &[(&str, &List)] = &[
     ("deliveries", &DELIVERIES),
     ("deliveries/~/mail", &MAIL),
     ("connectors", &CONNECTORS),
+    ("connectors/~", &CONNECTORS),
     ("operators", &OPERATORS),
     ("operators/~", &OPERATORS),
     ("operators/~/keys", &SIGNERS),
@@ -101,6 +102,8 @@ pub(super) const SUBJECTS: &[&Subject] = &[
     &reviews::REVIEW,
     &reviews::SCREENING,
     &DELIVERY,
+    &NEW_CONNECTOR,
+    &CONNECTOR,
     &NEW_OPERATOR,
     &OPERATOR,
     &TOKEN,
@@ -260,6 +263,7 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     let subject = match list.page {
         "/console/payments" => Some(&payments::PAYMENTS),
         "/console/partners" => Some(&partners::PARTNERS),
+        "/console/connectors" => Some(&NEW_CONNECTOR),
         "/console/operators" => Some(&NEW_OPERATOR),
         "/console/operators/~/keys" => Some(&SIGNING_KEYS),
         "/console/market/~/maintenance" => Some(&NEW_WINDOW),
