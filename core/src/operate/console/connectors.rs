@@ -40,8 +40,8 @@ pub(super) const NEW_CONNECTOR: Subject = Subject {
         "add",
         "Add a connector",
         Verb::Post.call("/admin/v1/connectors"),
-        "A second operator must agree. The token is shown once, to who carries the call out. Routes \
-         lead money and coins to it.",
+        "A second operator must agree. The token is shown once, to who carries the call out. Money \
+         and coins come to it by routes.",
     )
     .with(&[
         Input::new("name", "Name")

@@ -118,7 +118,8 @@ async fn every_item_of_the_verification_has_a_page_without_an_order() {
         assert!(text.contains("<form method=\"post\""), "{name}: {text}");
         assert!(text.contains("<h1>Je verificatie</h1>"), "{name}: {text}");
         let title = text.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
-        assert!(title.ends_with(" · Je verificatie") && titles.insert(title.to_owned()), "{title}");
+        assert!(title.ends_with(" · Je verificatie"), "{name}: {title}");
+        assert!(titles.insert(title.to_owned()), "{name}: {title} is another page's");
         let back = format!("href=\"{}\"", visit.path);
         assert!(text.contains(&back), "{name}: {text}");
         // An account or a wallet is an order's.
