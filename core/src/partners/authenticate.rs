@@ -5,7 +5,6 @@ use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::Anyone;
-use crate::auth::tokens::Holder;
 use crate::auth::tokens::refresh::TokenPair;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Endpoint, Json};
@@ -75,17 +74,21 @@ impl Endpoint for V1 {
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
         let admitted =
             |tenant: &Tenant| !tenant.suspended && tenant.allowed_senders.include(&login.sender);
-        match tenant {
-            Some(tenant) if verified && admitted(tenant) => {
-                Ok(Json(TokenPair::issue(core, Holder::Client(tenant.id), None).await?))
+        match (tenant, verified) {
+            (Some(tenant), Some(hash)) if admitted(tenant) => {
+                Ok(Json(TokenPair::issue_to_client(core, tenant.id, &hash).await?))
             }
             _ => Err(Code::ClientCredentialsInvalid.into()),
         }
     }
 }
 
-/// Verifies a password against the live ones of this client. An unknown client takes as long.
-async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret) -> Result<bool> {
+/// The hash that the password matches, of the live ones of this client. An unknown client takes as long.
+async fn verify_password(
+    core: &Core,
+    client: Option<ClientId>,
+    password: Secret,
+) -> Result<Option<String>> {
     let client = client.unwrap_or_else(|| Uuid::nil().into());
     tenant::enter(client);
     let hashes = sqlx::query_scalar!(
@@ -101,12 +104,13 @@ async fn verify_password(core: &Core, client: Option<ClientId>, password: Secret
     .fetch_all(&core.db)
     .await?;
     if hashes.is_empty() {
-        return core.passwords.verify(password, None).await;
+        core.passwords.verify(password, None).await?;
+        return Ok(None);
     }
     for hash in hashes {
-        if core.passwords.verify(password.clone(), Some(hash)).await? {
-            return Ok(true);
+        if core.passwords.verify(password.clone(), Some(hash.clone())).await? {
+            return Ok(Some(hash));
         }
     }
-    Ok(false)
+    Ok(None)
 }

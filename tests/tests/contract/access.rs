@@ -13,6 +13,8 @@ use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
+use crate::users::until_stored_or_waiting;
+
 const AUTHENTICATE: &str = "/api/v1/authenticate";
 /// A route that any proven client may read.
 const READ: &str = "/api/v2/system/errors";
@@ -169,6 +171,23 @@ async fn both_passwords_are_good_while_a_rotation_lasts() {
     authenticate(&acme, &acme.username, &next).await.assert_status(200);
     let old = authenticate(&acme, &acme.username, &acme.password).await;
     old.assert_status(400).assert_codes(&["ER038"]);
+}
+
+#[tokio::test]
+async fn a_login_that_began_before_its_password_ended_gives_no_tokens() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut rotation = context.db().begin().await.unwrap();
+    let end = "update client_secret set valid_until = now() - interval '1 second' \
+        where kind = 'password'";
+    sqlx::query(end).execute(&mut *rotation).await.unwrap();
+    let commit = async {
+        until_stored_or_waiting(&context, "select exists (select from refresh_family)").await;
+        rotation.commit().await.unwrap();
+    };
+    let login = authenticate(&acme, &acme.username, &acme.password);
+    let (answer, ()) = futures::join!(login, commit);
+    answer.assert_status(400).assert_codes(&["ER038"]);
 }
 
 fn address(last: u8) -> IpAddr {

@@ -68,6 +68,15 @@ impl PasswordLogin {
     }
 }
 
+/// The proof of a login that must still hold when it begins.
+#[derive(Clone, Copy)]
+enum Proof<'a> {
+    None,
+    OfUser(&'a PasswordLogin),
+    /// The hash that the client's password has matched.
+    OfClient(&'a str),
+}
+
 impl TokenPair {
     /// Issues the first pair after a login, which starts a family. `device` is the user's, in the few
     /// words of `http::device`.
@@ -75,8 +84,22 @@ impl TokenPair {
     /// # Errors
     /// When the database cannot be written.
     pub async fn issue(core: &Core, holder: Holder, device: Option<&str>) -> Result<Self> {
-        let begun = Self::begin(core, holder, None, device).await?;
+        let begun = Self::begin(core, holder, Proof::None, device).await?;
         begun.ok_or_else(|| Error::invariant("begin a login"))
+    }
+
+    /// The same after a login of the client, if the password of this hash is still good.
+    ///
+    /// # Errors
+    /// ER038 when a rotation has ended it since.
+    pub(crate) async fn issue_to_client(
+        core: &Core,
+        client: ClientId,
+        password_hash: &str,
+    ) -> Result<Self> {
+        let proof = Proof::OfClient(password_hash);
+        let begun = Self::begin(core, Holder::Client(client), proof, None).await?;
+        begun.ok_or_else(|| Code::ClientCredentialsInvalid.into())
     }
 
     /// The same after a login by password, if that and the address are still the user's: their
@@ -91,18 +114,23 @@ impl TokenPair {
         device: Option<&str>,
     ) -> Result<Self> {
         let holder = Holder::User(UserKey { client, user: login.user });
-        let begun = Self::begin(core, holder, Some(login), device).await?;
+        let begun = Self::begin(core, holder, Proof::OfUser(login), device).await?;
         begun.ok_or_else(|| Code::LoginInvalid.into())
     }
 
-    /// `None` when what `login` has verified has changed. A change that is being made is waited for;
-    /// one that waits for this ends it, because its time is later than that of either token.
+    /// `None` when what `proof` says has changed. A change that is being made is waited for; one that
+    /// waits for this ends it, because its time is later than that of either token.
     async fn begin(
         core: &Core,
         holder: Holder,
-        login: Option<&PasswordLogin>,
+        proof: Proof<'_>,
         device: Option<&str>,
     ) -> Result<Option<Self>> {
+        let (login, client_hash) = match proof {
+            Proof::None => (None, None),
+            Proof::OfUser(login) => (Some(login), None),
+            Proof::OfClient(hash) => (None, Some(hash)),
+        };
         let (client, user) = match holder {
             Holder::Client(client) => (client, None),
             Holder::User(key) => (key.client, Some(key.user.uuid())),
@@ -118,11 +146,17 @@ impl TokenPair {
                      where client_id = $1 and user_id = $3 and password_hash = $8 \
                          and email_index = $9 and disabled_at is null and deleted_at is null \
                      for share \
+                 ), secret as ( \
+                     select 1 from client_secret \
+                     where client_id = $1 and kind = 'password' and password_hash = $10 \
+                         and (valid_until is null or valid_until > rampart_now()) \
+                     for share \
                  ), family as ( \
                      insert into refresh_family \
                          (client_id, family_id, user_id, expires_at, created_at, device) \
                      select $1, $2, $3, $4, $5, $7 \
-                     where $8 is null or exists (select from verified) \
+                     where ($8 is null or exists (select from verified)) \
+                         and ($10 is null or exists (select from secret)) \
                      returning family_id) \
                  insert into refresh_token \
                      (client_id, token_digest, family_id, user_id, expires_at, created_at, \
@@ -137,6 +171,7 @@ impl TokenPair {
                 device,
                 login.map(|login| login.password_hash.as_str()),
                 login.map(|login| login.email_index.as_slice()),
+                client_hash,
             )
             .execute(&core.db)
             .await
@@ -261,7 +296,7 @@ async fn rotate(
                     and (t.used_at is null or t.used_at > $4)
                     and f.client_id = $1 and f.family_id = t.family_id and f.revoked_at is null
                     and c.client_id = $1 and c.status = 'active'
-                    and f.created_at >= c.tokens_valid_from
+                    and (t.user_id is not null or f.created_at >= c.tokens_valid_from)
                     and (t.user_id is null or exists (select from holder))
                 returning t.family_id, t.user_id, t.generation as counted,
                     coalesce(t.generation, f.used_generation + 1) as generation,

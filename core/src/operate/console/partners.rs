@@ -203,7 +203,7 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("expiresAt", "End (UTC, such as 2027-01-01T00:00:00Z)"),
             ]).answering(),
         INVITE,
-        Action::new("rotate-secret", "Rotate a secret", Verb::Post.call("/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap.")
+        Action::new("rotate-secret", "Rotate a secret", Verb::Post.call("/admin/v1/partners/{slug}/secrets/rotate"), "The new secret is shown once, on the next page; the old one stays good during the overlap. A new password without one ends the partner's tokens, too.")
             .with(&[
                 Input::new("kind", "Secret").kind(Kind::Choice(&[("signing", "signing: of its offers"), ("webhook", "webhook: of what is sent to it"), ("password", "password")])).required(),
                 Input::new("overlapSeconds", "Overlap in seconds").kind(Kind::Integer).hint("86400, a day, if left out."),

@@ -259,6 +259,36 @@ async fn a_suspended_client_refreshes_nothing() {
     assert_ended(&refresh(&acme, &token).await);
 }
 
+#[tokio::test]
+async fn a_password_that_is_rotated_without_overlap_ends_the_logins_of_its_client() {
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    let (_, of_user) = user(&context, &acme).await;
+    let others = log_in(&other).await;
+    let pair = authenticate(&acme, &acme.username, &acme.password).await;
+    let (token, refresh_token) = (text(&pair, "token"), text(&pair, "refreshToken"));
+    context.clock().advance(TimeDelta::seconds(1));
+    let rotate = async |kind: &str, overlap: u32| {
+        let body = json!({"kind": kind, "overlapSeconds": overlap});
+        let path = "/admin/v1/partners/acme/secrets/rotate";
+        text(&context.admin(Method::POST, path, body).await, "secret")
+    };
+    for (kind, overlap) in [("signing", 0), ("password", 600)] {
+        rotate(kind, overlap).await;
+        read_with(&acme, &token).await.assert_status(200);
+    }
+    let password = rotate("password", 0).await;
+    read_with(&acme, &token).await.assert_status(400).assert_codes(&["ER800"]);
+    assert_ended(&refresh(&acme, &refresh_token).await);
+    context.clock().advance(TimeDelta::seconds(1));
+    let next = authenticate(&acme, &acme.username, &password).await;
+    read_with(&acme, &text(&next, "token")).await.assert_status(200);
+    refresh(&acme, &text(&next, "refreshToken")).await.assert_status(200);
+    let users = of_user["refreshToken"].as_str().unwrap();
+    refresh(&acme, users).await.assert_status(200);
+    refresh(&other, &others).await.assert_status(200);
+}
+
 /// A user of the partner, and a pair of tokens as a login gives them.
 async fn user(context: &TestContext, partner: &Partner) -> (Uuid, Value) {
     let client: Uuid = partner.id.parse().unwrap();

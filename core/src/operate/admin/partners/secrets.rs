@@ -16,10 +16,12 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::overlap;
 use crate::operate::admin::policies::needs_second;
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::revision;
 use crate::policies::lifecycle::check_persons;
 use crate::tenancy::tenants::create::{SecretKind, StoredSecret};
+use rampart_types::ClientId;
 
 /// `POST /admin/v1/partners/{slug}/secrets/rotate`
 pub struct RotateSecret;
@@ -34,8 +36,9 @@ impl Endpoint for RotateSecret {
     const DOC: Doc = Doc {
         summary: "Rotate a secret",
         details: "Makes a new secret, shown in this answer only. Earlier ones end with the \
-                  overlap, if they don't end before; with `overlapSeconds` 0 they end now. Kind \
-                  `signing` takes two persons where the partner's policies do.",
+                  overlap, if they don't end before; with `overlapSeconds` 0 they end now, and \
+                  with the password the tokens of the partner's own logins. Kind `signing` takes \
+                  two persons where the partner's policies do.",
         path: &[SLUG],
         body: Shape::of::<Members>(),
         request: r#"{"kind": "signing", "overlapSeconds": 86400}"#,
@@ -81,6 +84,9 @@ impl Endpoint for RotateSecret {
         )
         .execute(&mut *tx)
         .await?;
+        if kind == SecretKind::Password && overlap == 0 {
+            end_logins(&mut tx, core, client).await?;
+        }
         stored.insert(&mut tx, client, now).await?;
         let detail = json!({"kind": kind, "overlapSeconds": overlap});
         operator.record(&mut tx, core, "secret.rotate", &slug, detail).await?;
@@ -89,6 +95,21 @@ impl Endpoint for RotateSecret {
         let secret = secret.expose().to_owned();
         Ok(Json(Rotated { kind, secret, previous_valid_until: valid_until }))
     }
+}
+
+/// Ends the logins of the client itself, not those of its users: its tokens are refused, and none is
+/// renewed. The rows of its passwords are locked: a login by one of them has come before, and its tokens
+/// are of an earlier time than this, or finds that the password has ended.
+async fn end_logins(conn: &mut Connection, core: &Core, client: ClientId) -> Result<()> {
+    sqlx::query!(
+        "update client set tokens_valid_from = greatest(tokens_valid_from, $2) \
+         where client_id = $1",
+        client.uuid(),
+        core.clock.now(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// A rotation of one partner's secret.
