@@ -125,9 +125,8 @@ pub(crate) async fn mail_reset_link(
     .fetch_optional(&mut *conn)
     .await?;
     let link = Link::generate(core, tenant.id)?;
-    if let Some(staff) = staff {
-        link.store(conn, staff.into(), RESET_LIFETIME).await?;
-    }
+    // Nobody's link, which is not stored, takes the same statements.
+    link.store(conn, staff.unwrap_or_default().into(), RESET_LIFETIME).await?;
     let text = format!(
         "Choose a new password for the portal of {} within the next hour:\n{}\n\n\
          If you did not ask for this, ignore this mail.\n",
@@ -155,7 +154,8 @@ impl Link {
         format!("{}/portal/password/{}", core.settings.public_url, self.token)
     }
 
-    /// Stores it in place of the member's earlier ones.
+    /// Stores it in place of the member's earlier ones; nothing, by the same work, if there is no such
+    /// member.
     async fn store(
         &self,
         conn: &mut Connection,
@@ -172,7 +172,9 @@ impl Link {
         .await?;
         sqlx::query!(
             "insert into staff_token (client_id, token_digest, staff_id, expires_at, created_at) \
-             values ($1, $2, $3, rampart_now() + $4::bigint * interval '1 second', rampart_now())",
+             select client_id, $2, staff_id, rampart_now() + $4::bigint * interval '1 second', \
+                 rampart_now() \
+             from staff_member where client_id = $1 and staff_id = $3",
             self.client.uuid(),
             &sha256(&self.token)[..],
             staff.uuid(),

@@ -270,6 +270,31 @@ async fn one_link_to_a_new_password_is_mailed() {
 }
 
 #[tokio::test]
+async fn a_link_for_nobody_takes_the_statements_of_one_for_a_member() {
+    let (context, acme, owner) = started().await;
+    let count = "create sequence statements;
+        create function count_statement() returns trigger language plpgsql security definer as $$
+        begin
+            perform nextval('statements');
+            return null;
+        end $$;
+        create trigger count_statement before insert or update on staff_token
+            for each statement execute function count_statement();";
+    sqlx::raw_sql(count).execute(context.db()).await.unwrap();
+    let path = "/portal/forgot-password";
+    let mut counts = Vec::new();
+    for email in [&*owner.email, "nobody@acme.example"] {
+        let mut somebody = Staff::stranger(&acme, email);
+        somebody.get(path).await.assert_status(200);
+        let fields = [("partner", "acme"), ("email", email)];
+        somebody.submit(path, &fields).await.assert_status(303);
+        let counted = sqlx::query_scalar::<_, i64>("select last_value from statements");
+        counts.push(counted.fetch_one(context.db()).await.unwrap());
+    }
+    assert_eq!(counts, [2, 4]);
+}
+
+#[tokio::test]
 async fn a_mail_that_one_form_asks_for_twice_counts_once() {
     let (_context, acme, mut staff) = started().await;
     let (path, fields) = ("/portal/team", [("email", "eve@acme.example"), ("role", "support")]);
