@@ -17,6 +17,24 @@ async fn without_the_token_nothing_is_told() {
 }
 
 #[tokio::test]
+async fn the_house_is_no_partner_to_be_changed() {
+    let context = TestContext::start().await;
+    for (method, path, body) in [
+        (Method::GET, "", json!({})),
+        (Method::PATCH, "", json!({"status": "active"})),
+        (Method::POST, "/api-keys", json!({})),
+        (Method::POST, "/secrets/rotate", json!({"kind": "password"})),
+        (Method::POST, "/staff", json!({"email": "eve@mail.example.com", "role": "owner"})),
+    ] {
+        let path = format!("/admin/v1/partners/house{path}");
+        context.admin(method, &path, body).await.assert_status(404);
+    }
+    let status = "select status from client where slug = 'house'";
+    let status: String = sqlx::query_scalar(status).fetch_one(context.db()).await.unwrap();
+    assert_eq!(status, "suspended");
+}
+
+#[tokio::test]
 async fn a_partner_is_made_listed_and_changed() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

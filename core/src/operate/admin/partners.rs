@@ -62,14 +62,18 @@ pub(super) fn check_subject(subject: Option<&str>) -> Result<()> {
     }
 }
 
-/// The partner with this slug.
+/// The partner with this slug. The house, whose book has what is nobody's, is none: a key of it, or a
+/// member of its staff, would act there.
 ///
 /// # Errors
 /// 404 when there is none.
 pub(super) async fn find(core: &Core, slug: &str) -> Result<(ClientId, Mode)> {
-    let row = sqlx::query!("select client_id, mode from client where slug = $1", slug)
-        .fetch_optional(&core.db)
-        .await?
-        .ok_or_else(|| Denial::not_found("partner"))?;
+    let row = sqlx::query!(
+        "select client_id, mode from client where slug = $1 and slug <> 'house'",
+        slug,
+    )
+    .fetch_optional(&core.db)
+    .await?
+    .ok_or_else(|| Denial::not_found("partner"))?;
     Ok((row.client_id.into(), if row.mode == "live" { Mode::Live } else { Mode::Test }))
 }

@@ -246,12 +246,13 @@ macro_rules! select_partners {
 }
 
 impl Partner {
-    /// The partner with this slug.
+    /// The partner with this slug; the house is none.
     ///
     /// # Errors
     /// 404 when there is none.
     pub(in crate::operate::admin) async fn find(conn: &mut Connection, slug: &str) -> Result<Self> {
-        let row = select_partners!("where slug = $1", slug).fetch_optional(&mut *conn).await?;
+        let row = select_partners!("where slug = $1 and slug <> 'house'", slug);
+        let row = row.fetch_optional(&mut *conn).await?;
         let row = row.ok_or_else(|| Denial::not_found("partner"))?;
         let api_keys = api_keys::live(conn, row.client_id.into()).await?;
         Ok(Self::of(row, api_keys))

@@ -330,7 +330,7 @@ impl Change {
                 name = coalesce($19, name),
                 policy_upload_allowed = coalesce($20, policy_upload_allowed),
                 compliance_gates = jsonb_strip_nulls(compliance_gates || coalesce($21::jsonb, '{}'))
-            where slug = $1
+            where slug = $1 and slug <> 'house'
             returning client_id
             "#,
             slug,

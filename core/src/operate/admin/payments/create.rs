@@ -23,6 +23,7 @@ use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
+use crate::tenancy::house::house;
 use crate::trading::orders::state::Cause;
 use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{Caip19, ClientId, CurrencyCode, JsonDecimal, OrderId};
@@ -110,7 +111,8 @@ impl Endpoint for RecordPayment {
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
-        let client = match &new.partner {
+        let client = match new.partner.as_deref() {
+            Some("house") => Some(house()),
             Some(slug) => Some(partners::find(core, slug).await?.0),
             None => None,
         };
