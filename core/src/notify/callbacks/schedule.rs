@@ -38,7 +38,8 @@ pub(super) fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<TimeDe
     if text.len() > RETRY_AFTER_BYTES_MAX {
         return None;
     }
-    let delay = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let delay = if is_number {
         // A number that overflows requests the maximum.
         text.parse().ok().and_then(TimeDelta::try_seconds).unwrap_or(RETRY_AFTER_MAX)
     } else {
@@ -92,6 +93,7 @@ mod tests {
             ("0", None),
             ("-5", None),
             ("soon", None),
+            ("", None),
         ] {
             let read = parse_retry_after(text, now);
             assert_eq!(read, seconds.map(TimeDelta::seconds), "{text}");
