@@ -110,15 +110,18 @@ impl Core {
     /// Runs all workers until `stop` is true. Each is a task of its own: one that takes long, or blocks
     /// its thread, holds up no other.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
-        let core = Arc::clone(&self);
+        let (core, mut stopping) = (Arc::clone(&self), stop.clone());
         let mut workers = Workers { core: self, stop, tasks: Tasks::default() };
         workers.start_essential();
         workers.start_others();
-        workers.tasks.ended().await;
-        // No request is under way any more.
-        if let Err(error) = PoolKind::Workers.run(core.write_quote_counts()).await {
-            tracing::warn!(%error, "the last quotes are not counted");
-        }
+        let write_last_quotes = async {
+            stopped(&mut stopping).await;
+            // No request is under way any more, and the process waits for no worker that takes long.
+            if let Err(error) = PoolKind::Workers.run(core.write_quote_counts()).await {
+                tracing::warn!(%error, "the last quotes are not counted");
+            }
+        };
+        tokio::join!(workers.tasks.ended(), write_last_quotes);
     }
 
     async fn maintain_compiled_policies(&self) -> Result<bool> {

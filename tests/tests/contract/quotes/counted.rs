@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_core::platform::crypto::Secret;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use sqlx::{query, query_scalar};
+use tokio::net::TcpListener;
 
 use super::{SELL, bought, buy};
 
@@ -85,6 +88,38 @@ async fn an_edge_that_stops_loses_none() {
     stop.send(true).unwrap();
     working.await.unwrap();
     assert_eq!(stored(&context, "buy").await, 2);
+}
+
+/// More mails than are sent at once: a server that says nothing takes the time of two.
+const MAILS: u64 = 5;
+
+#[tokio::test]
+async fn an_edge_that_stops_loses_none_while_a_worker_takes_long() {
+    // A mail server that takes the connection and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("smtp://{}", silent.local_addr().unwrap());
+    let context =
+        TestContext::with(|settings| settings.mail.smtp_url = Some(Secret::new(url))).await;
+    let acme = context.partner("acme").await;
+    for number in 0..MAILS {
+        acme.user(&format!("ada{number}")).await;
+    }
+    bought(&acme, json!({})).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let _connection = silent.accept().await.unwrap();
+    let written = async |quotes: i64| {
+        let look = async || (stored(&context, "buy").await == quotes).then_some(());
+        until("the quotes are counted", SOON, look).await;
+    };
+    written(1).await;
+    bought(&acme, json!({})).await;
+    stop.send(true).unwrap();
+    written(2).await;
+    let attempts = &context.core().metrics.mail_attempts;
+    let given_up = attempts.with_label_values(&["unavailable"]).get();
+    assert!(given_up < MAILS, "its mail is under way");
+    working.abort();
 }
 
 #[tokio::test]
