@@ -212,6 +212,27 @@ async fn what_cannot_be_written_is_not_dropped() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_finished_takes_no_room() {
+    let context = traded().await;
+    let (db, folder) = (context.db(), folder("unfinished"));
+    let next = month(db, 1).await;
+    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    // In the way of the finished file.
+    std::fs::create_dir_all(folder.join("event_before_2020_01.csv")).unwrap();
+    let retention = Retention {
+        event_days: Some(30),
+        archive_folder: Some(folder.clone()),
+        ..Retention::default()
+    };
+    let failed = schema::maintain_partitions(&owner(&context), &retention, |_| ()).await;
+    let failed = failed.unwrap_err();
+    assert!(failed.to_string().contains("the folder cannot be written"), "{failed}");
+    assert!(!folder.join("event_before_2020_01.csv.part").exists());
+    assert!(count(db, "event").await > 0);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
 async fn a_month_is_reported_although_a_later_one_fails() {
     let context = traded().await;
     let (db, folder) = (context.db(), folder("later"));

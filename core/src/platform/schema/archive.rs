@@ -164,23 +164,38 @@ async fn move_out(
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).await?;
+    if let Err(failure) = write(&mut tx, partition, &part, &path).await {
+        // Where the disk is full, it has room for others until the next run.
+        drop(fs::remove_file(&part).await);
+        return Err(failure);
+    }
+    fs::File::open(folder).await?.sync_all().await?;
+    run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
+    run(&mut tx, &format!("drop table {partition}")).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Writes a partition to an unfinished file, which is renamed once it is on the disk.
+async fn write(
+    connection: &mut PgConnection,
+    partition: &str,
+    part: &Path,
+    path: &Path,
+) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part).await?;
     let mut file = BufWriter::with_capacity(WRITE_BYTES, file);
     // A query, because row-level security refuses to copy a table.
     let copy = format!("copy (table {partition}) to stdout with (format csv, header)");
     {
-        let mut rows = tx.copy_out_raw(&copy).await?;
+        let mut rows = connection.copy_out_raw(&copy).await?;
         while let Some(bytes) = rows.try_next().await? {
             file.write_all(&bytes).await?;
         }
     }
     file.flush().await?;
     file.get_ref().sync_all().await?;
-    fs::rename(&part, &path).await?;
-    fs::File::open(folder).await?.sync_all().await?;
-    run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
-    run(&mut tx, &format!("drop table {partition}")).await?;
-    tx.commit().await?;
+    fs::rename(part, path).await?;
     Ok(())
 }
 
