@@ -29,9 +29,11 @@ struct Mark {
 }
 
 impl TransactionMarks {
+    /// Keeps a mark. Those of a later time are dropped: the database's clock was put back, and they say
+    /// nothing of what begins until it is there again.
     fn add(&self, mark: Mark) {
         let mut marks = self.marks();
-        marks.retain(|kept| kept.at > mark.at - TRANSACTION_MAX);
+        marks.retain(|kept| kept.at > mark.at - TRANSACTION_MAX && kept.at <= mark.at);
         marks.push(mark);
     }
 
@@ -39,7 +41,8 @@ impl TransactionMarks {
     /// `oldest_running` is the `pg_snapshot_xmin` of the statement that reads, and `now` its time.
     pub(super) fn ended_until(&self, oldest_running: i64, now: DateTime<Utc>) -> DateTime<Utc> {
         let marks = self.marks();
-        let ended = marks.iter().filter(|mark| mark.transaction <= oldest_running);
+        let has_ended = |mark: &&Mark| mark.transaction <= oldest_running && mark.at <= now;
+        let ended = marks.iter().filter(has_ended);
         ended.map(|mark| mark.at).fold(now - TRANSACTION_MAX, Ord::max)
     }
 
@@ -95,5 +98,15 @@ mod tests {
         assert_eq!(marks.ended_until(4, at(6)), at(5));
         marks.add(Mark { transaction: 5, at: at(600) });
         assert_eq!(marks.marks().len(), 2, "old ones are dropped");
+    }
+
+    #[test]
+    fn a_mark_from_before_the_clock_was_put_back_ends_nothing() {
+        let marks = TransactionMarks::default();
+        marks.add(Mark { transaction: 10, at: at(100) });
+        assert_eq!(marks.ended_until(10, at(40)), at(-560));
+        marks.add(Mark { transaction: 20, at: at(45) });
+        assert_eq!(marks.ended_until(30, at(50)), at(45));
+        assert_eq!(marks.ended_until(30, at(101)), at(45), "what began at 46 may still run");
     }
 }
