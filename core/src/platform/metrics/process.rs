@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-/// Length of a tick in `/proc`: Linux shows every process 100 a second.
-const TICK: Duration = Duration::from_millis(10);
+/// Milliseconds of a tick in `/proc`: Linux shows every process 100 a second.
+const TICK_MS: u64 = 10;
 
 /// Appends them in the Prometheus text format; those that the system does not tell are left out.
 pub(super) fn render(text: &mut String) {
@@ -60,17 +60,21 @@ impl Stat {
     }
 
     fn cpu(&self) -> Option<Duration> {
-        let ticks = self.field(USER_TICKS)? + self.field(SYSTEM_TICKS)?;
-        Some(TICK * u32::try_from(ticks).ok()?)
+        Some(time_of(self.field(USER_TICKS)?.saturating_add(self.field(SYSTEM_TICKS)?)))
     }
 
     /// The start since the epoch.
     fn started(&self) -> Option<Duration> {
         let system = fs::read_to_string("/proc/stat").ok()?;
         let boot = system.lines().find_map(|line| line.strip_prefix("btime "))?.trim();
-        let after_boot = TICK * u32::try_from(self.field(START_TICKS)?).ok()?;
+        let after_boot = time_of(self.field(START_TICKS)?);
         Some(Duration::from_secs(boot.parse().ok()?) + after_boot)
     }
+}
+
+/// The time of so many ticks.
+const fn time_of(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(TICK_MS))
 }
 
 fn resident_bytes() -> Option<u64> {
@@ -98,6 +102,14 @@ mod tests {
         assert_eq!(stat.cpu(), Some(Duration::from_secs(1)));
         assert_eq!((stat.field(THREADS), stat.field(START_TICKS)), (Some(9), Some(500)));
         assert_eq!(stat.field(VIRTUAL_BYTES), Some(4_096));
+    }
+
+    #[test]
+    fn more_ticks_than_32_bits_hold_are_a_time() {
+        let text = "7 (a) S 1 2 3 4 5 6 7 8 9 10 4294967296 4 0 0 0 0 9 0 4294967300 4096 7";
+        let stat = Stat::parse(text).unwrap();
+        assert_eq!(stat.cpu(), Some(Duration::from_secs(42_949_673)));
+        assert!(stat.started().is_some_and(|started| started > Duration::from_secs(42_949_673)));
     }
 
     #[test]
