@@ -279,7 +279,8 @@ impl Core {
             "#,
             SECRETS_TRIED,
         );
-        let Ok(mut newest) = newest.fetch_all(&self.db).await else { return true };
+        let newest = PoolKind::Snapshot.run(newest.fetch_all(&self.db)).await;
+        let Ok(mut newest) = newest else { return true };
         // What a tenant's key has sealed says nothing of the master key.
         newest.retain(|row| !is_of_tenant_key(&row.sealed));
         if newest.first().is_some_and(|row| self.keys.is_of_another_key(&row.sealed)) {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Once};
 use arc_swap::ArcSwap;
 
 use crate::Core;
-use crate::platform::db::BrokenRow;
+use crate::platform::db::{BrokenRow, PoolKind};
 use crate::platform::error::Result;
 use crate::platform::revision::{Missing, Position, Revisions};
 use crate::platform::single_flight::SingleFlight;
@@ -73,13 +73,15 @@ impl Snapshots {
 impl Core {
     /// Updates the snapshot from the database. Called periodically, and after a write on the edge
     /// that made it: however many have written, they wait for two runs at most. Market and tenants
-    /// are published apart, so that neither waits for the other.
+    /// are published apart, so that neither waits for the other. They are read on connections of their
+    /// own, which see every tenant's rows, whoever calls it.
     ///
     /// # Errors
     /// When the database cannot be read; what could not be loaded stays as it is.
     pub async fn refresh(&self) -> Result<()> {
         // On the heap: it would be part of every call of an operator.
-        self.snapshots.refreshes.run(|| Box::pin(self.refresh_alone())).await
+        let refresh = || PoolKind::Snapshot.run(Box::pin(self.refresh_alone()));
+        self.snapshots.refreshes.run(refresh).await
     }
 
     /// Serves what was just committed, on this edge at once. A failure is logged: the change has

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rampart_core::platform::db::PoolKind;
 use rampart_core::platform::settings::Database;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -65,11 +66,10 @@ fn needed(config: &Config) -> usize {
 
 /// Connections of all pools; each replica has one as large as the operators'.
 fn of_database(database: &Database) -> usize {
-    let pools =
-        [database.connections_max, database.login_connections_max, database.worker_connections_max];
-    let servers = 1 + database.replica_urls.len();
-    let of_operators = iter::repeat_n(database.operator_connections_max, servers);
-    let all: u64 = pools.into_iter().chain(of_operators).map(u64::from).sum();
+    let pools = PoolKind::ALL.map(|kind| kind.connections_max(database));
+    let of_replicas =
+        iter::repeat_n(database.operator_connections_max, database.replica_urls.len());
+    let all: u64 = pools.into_iter().chain(of_replicas).map(u64::from).sum();
     usize::try_from(all).unwrap_or(usize::MAX)
 }
 
@@ -157,8 +157,8 @@ mod tests {
             operator_connections_max: 4_000,
             ..Database::default()
         };
-        assert_eq!(of_database(&database), 4_321);
+        assert_eq!(of_database(&database), 4_324, "three are the snapshot's");
         database.replica_urls = vec![Secret::new("postgres://replica/rampart")];
-        assert_eq!(of_database(&database), 8_321);
+        assert_eq!(of_database(&database), 8_324);
     }
 }

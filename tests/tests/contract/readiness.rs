@@ -104,6 +104,17 @@ async fn an_edge_whose_background_work_stands_still_is_degraded() {
 }
 
 #[tokio::test]
+async fn busy_workers_cost_an_edge_neither_its_snapshot_nor_its_readiness() {
+    let context = TestContext::start().await;
+    let mut held = Vec::new();
+    for _ in 0..context.core().settings.database.worker_connections_max {
+        held.push(context.core().db.acquire().await.unwrap());
+    }
+    context.core().refresh().await.unwrap();
+    assert!(failing(&context).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_lost_database_is_noticed() {
     let context = TestContext::start().await;
     context.core().db.close().await;

@@ -249,7 +249,7 @@ async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
 
 /// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 37] = [
+const SATURATION: [&str; 38] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,
@@ -271,6 +271,7 @@ const SATURATION: [&str; 37] = [
     r#"rampart_db_pool_wait_seconds_count{pool="logins"}"#,
     r#"rampart_db_pool_wait_seconds_count{pool="workers"}"#,
     r#"rampart_db_pool_wait_seconds_count{pool="operators"}"#,
+    r#"rampart_db_pool_wait_seconds_count{pool="snapshot"}"#,
     r#"rampart_db_statement_duration_seconds_count{pool="requests"}"#,
     r#"rampart_db_connections{pool="requests",state="busy"}"#,
     r#"rampart_log_lines_dropped_total{log="access"}"#,

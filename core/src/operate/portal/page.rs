@@ -25,7 +25,7 @@ use crate::operate::{asked_page, cross_site};
 use crate::partners::staff::StaffRole;
 use crate::partners::staff::session::Session;
 use crate::platform::audit::{self, Entry};
-use crate::platform::db::{Connection, PoolKind, Transaction};
+use crate::platform::db::{Connection, Transaction};
 use crate::platform::error::{Denial, Result};
 
 /// The first page, whose path every other one has before its own.
@@ -254,7 +254,7 @@ impl Visit<'_> {
 
     /// Takes a change of the partner over into this edge's snapshot, which is of every partner.
     pub(super) async fn serve_committed(&self) {
-        PoolKind::Workers.run(Box::pin(self.core.serve_committed())).await;
+        self.core.serve_committed().await;
     }
 }
 

@@ -34,7 +34,7 @@ const PING_AFTER_IDLE: Duration = Duration::from_millis(100);
 /// Time beyond a statement's timeout after which its connection is closed: the server ends a slow
 /// statement by itself, and its connection can be used again.
 const SERVER_GRACE: Duration = Duration::from_millis(250);
-/// Longest wait of a worker for a lock: the rows of others have their turn then.
+/// Longest wait of background work for a lock: the rows of others have their turn then.
 const WORKER_LOCK_WAIT_MAX: Duration = Duration::from_secs(2);
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// Part of a request's statement timeout that the probe waits for an answer: numerator and
@@ -176,11 +176,12 @@ impl Pool {
     /// A connection of this task's kind, when one is free within this time.
     async fn free_connection(&self, patience: Duration) -> Result<Connection, Error> {
         let Shared { pools, availability, meters, replicas, .. } = &*self.0;
-        let number = PoolKind::current().number();
+        let kind = PoolKind::current();
+        let number = kind.number();
         let (pool, meters) = (&pools[number], meters.get().map(|meters| &meters[number]));
         // The role of their URLs sees every tenant.
         if may_be_stale()
-            && PoolKind::current().sees_all_tenants()
+            && kind.sees_all_tenants()
             && let Some(connection) = replicas.connection(meters).await
         {
             return Ok(connection);
@@ -204,7 +205,7 @@ impl Pool {
         }
         let mut connection =
             Connection::new(acquired?, pool.session, pool.deadline, availability, meters);
-        if PoolKind::Workers.number() == number {
+        if kind.is_background() {
             connection.set_lock_wait_max(WORKER_LOCK_WAIT_MAX);
         }
         Ok(connection)

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::tenant;
 use crate::platform::settings;
 
+/// Most connections for the snapshot: one for each of its two parts, and one for `/readyz`.
+const SNAPSHOT_CONNECTIONS_MAX: u32 = 3;
+
 /// A kind of work with connections of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolKind {
@@ -16,6 +19,8 @@ pub enum PoolKind {
     Workers,
     /// The operators' API.
     Operators,
+    /// The snapshot and the checks of `/readyz`: a sweep that takes long costs no edge its readiness.
+    Snapshot,
 }
 
 tokio::task_local! {
@@ -24,8 +29,8 @@ tokio::task_local! {
 
 impl PoolKind {
     /// Every kind, in the order of their numbers.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Requests, Self::Logins, Self::Workers, Self::Operators];
+    pub const ALL: [Self; 5] =
+        [Self::Requests, Self::Logins, Self::Workers, Self::Operators, Self::Snapshot];
 
     /// Runs `work` on connections of this kind: the statements of its task use them. A task that
     /// it spawns names its kind anew.
@@ -41,7 +46,7 @@ impl PoolKind {
 
     /// True if its statements may see the rows of every tenant.
     pub(super) const fn sees_all_tenants(self) -> bool {
-        matches!(self, Self::Workers | Self::Operators)
+        matches!(self, Self::Workers | Self::Operators | Self::Snapshot)
     }
 
     /// Its place in [`PoolKind::ALL`].
@@ -56,16 +61,18 @@ impl PoolKind {
             Self::Logins => "logins",
             Self::Workers => "workers",
             Self::Operators => "operators",
+            Self::Snapshot => "snapshot",
         }
     }
 
     /// Most connections of the kind.
-    pub(super) const fn connections_max(self, settings: &settings::Database) -> u32 {
+    pub const fn connections_max(self, settings: &settings::Database) -> u32 {
         match self {
             Self::Requests => settings.connections_max,
             Self::Logins => settings.login_connections_max,
             Self::Workers => settings.worker_connections_max,
             Self::Operators => settings.operator_connections_max,
+            Self::Snapshot => SNAPSHOT_CONNECTIONS_MAX,
         }
     }
 
@@ -76,8 +83,13 @@ impl PoolKind {
             Self::Requests => Some(most),
             // Always some for the others.
             Self::Logins => Some(most.min(settings.login_connections_max / 2).max(1)),
-            Self::Workers | Self::Operators => None,
+            Self::Workers | Self::Operators | Self::Snapshot => None,
         }
+    }
+
+    /// True if it is the edge's own work, which waits for no lock for long.
+    pub(super) const fn is_background(self) -> bool {
+        matches!(self, Self::Workers | Self::Snapshot)
     }
 
     /// True if the server keeps the plans of its statements. Those of operators are planned for their
@@ -89,7 +101,7 @@ impl PoolKind {
     /// Longest run of a statement.
     pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
         Duration::from_millis(match self {
-            Self::Workers => settings.worker_statement_timeout_ms,
+            Self::Workers | Self::Snapshot => settings.worker_statement_timeout_ms,
             Self::Requests | Self::Logins | Self::Operators => settings.statement_timeout_ms,
         })
     }

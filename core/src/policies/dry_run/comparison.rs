@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::{LoadedVersion, recorded};
 use crate::Core;
-use crate::platform::db::PoolKind;
 use crate::platform::keyed_semaphore::KeyedPermit;
 use crate::policies::evaluate::context::context_at;
 use crate::policies::kinds::AnyRequest;
@@ -60,8 +59,7 @@ pub(crate) async fn compare(
     let busy = "another dry run of yours is under way: wait for its end";
     let staff_permit = core.policies.staff_dry_runs.try_acquire(target.client);
     let staff_permit = staff_permit.ok_or(LifecycleError::Conflict(busy))?;
-    // The connections of a partner's request see the rows of that partner alone.
-    PoolKind::Workers.run(Box::pin(core.refresh())).await?;
+    core.refresh().await?;
     let candidate = LoadedVersion::find(core, target, Some(version)).await?;
     let active = match LoadedVersion::find(core, target, None).await {
         Ok(active) => Some(active),

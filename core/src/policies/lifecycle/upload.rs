@@ -14,7 +14,7 @@ use super::error::LifecycleError;
 use super::store::{NewVersion, VersionSummary, make_active};
 use super::target::Target;
 use crate::Core;
-use crate::platform::db::{Connection, PoolKind};
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::platform::revision;
 use crate::policies::evaluate::context::context_at;
@@ -245,8 +245,7 @@ impl Upload {
         // Held until the reload has found it, so that it is not compiled again. The code of a version that
         // serves nobody yet would only take the place of another's.
         let slot = self.activate.then(|| core.policies.admitted(admitted.policy));
-        // The connections of a partner's request see the rows of that partner alone.
-        PoolKind::Workers.run(Box::pin(core.serve_committed())).await;
+        core.serve_committed().await;
         drop(slot);
         Ok(stored)
     }
