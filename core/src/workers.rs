@@ -99,6 +99,9 @@ const DRIFT: Duration = Duration::from_secs(60);
 /// Interval of measuring what waits in the database.
 const BACKLOGS: Duration = Duration::from_secs(10);
 
+/// Every worker, in metrics.
+const ALL: &str = "all";
+
 /// Runs a method of the core that has no parameters.
 macro_rules! run {
     ($work:ident) => {
@@ -108,8 +111,19 @@ macro_rules! run {
 
 impl Core {
     /// Runs all workers until `stop` is true. Each is a task of its own: one that takes long, or blocks
-    /// its thread, holds up no other.
+    /// its thread, holds up no other. After a panic that ends one of them all start again.
     pub async fn work(self: Arc<Self>, stop: watch::Receiver<bool>) {
+        let failed = self.metrics.worker_runs.with_label_values(&[ALL, "failed"]);
+        let start = || Arc::clone(&self).work_until_a_panic(stop.clone());
+        restarted(stop.clone(), start, || {
+            failed.inc();
+            tracing::error!("a panic has ended a worker: all of them start again");
+        })
+        .await;
+    }
+
+    /// Runs all workers until `stop` is true. A panic of one is the caller's, and ends the others.
+    async fn work_until_a_panic(self: Arc<Self>, stop: watch::Receiver<bool>) {
         let (core, mut stopping) = (Arc::clone(&self), stop.clone());
         let mut workers = Workers { core: self, stop, tasks: Tasks::default() };
         workers.start_essential();

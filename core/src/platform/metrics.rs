@@ -249,7 +249,7 @@ families! {
     replica_up: IntGaugeVec "rampart_replica_up" ["replica"];
     /// Orders of a certificate from the authority of acme.directory_url, by outcome: ok, failed.
     acme_orders: IntCounterVec "rampart_acme_orders_total" ["outcome"];
-    /// Runs of background workers by outcome: ok, failed.
+    /// Runs of background workers by outcome: ok, failed. Of the worker `all`, panics that ended every one.
     worker_runs: IntCounterVec "rampart_worker_runs_total" ["worker", "outcome"];
     /// Months to come that a table has partitions for; below 1, rows go to the default partition.
     partitions_ahead: IntGaugeVec "rampart_partitions_ahead_months" ["table"];

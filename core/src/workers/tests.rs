@@ -39,3 +39,19 @@ async fn a_panic_of_a_worker_is_noticed() {
     tasks.spawn(async { panic!("a worker's") });
     tasks.ended().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn all_start_again_after_a_panic_of_one() {
+    let (_stop, stopped) = watch::channel(false);
+    let (starts, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let start = async || {
+        let mut tasks = Tasks::default();
+        if starts.fetch_add(1, Ordering::Relaxed) == 0 {
+            tasks.spawn(pending());
+            tasks.spawn(async { panic!("a worker's") });
+        }
+        tasks.ended().await;
+    };
+    restarted(stopped, start, || _ = failures.fetch_add(1, Ordering::Relaxed)).await;
+    assert_eq!((starts.into_inner(), failures.into_inner()), (2, 1));
+}
