@@ -58,7 +58,6 @@ const EXPIRED_TOKENS: Duration = Duration::from_secs(10 * 60);
 const OLD_DELIVERIES: Duration = Duration::from_secs(10);
 /// Interval of deleting expired idempotency keys.
 const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(60);
-
 /// Interval of looking for tenants without keys of their own.
 const TENANT_KEYS: Duration = Duration::from_secs(30);
 /// Interval of looking whether a rotation of the master key goes on.
@@ -78,7 +77,7 @@ const PARTITIONS: Duration = Duration::from_secs(60 * 60);
 const MAIL: Duration = Duration::from_secs(1);
 /// Pause after a run that has done as much as one may, so that any number of rows is dealt with.
 const NEXT_BATCH: Duration = Duration::from_millis(100);
-/// Longest pause after a run that failed.
+/// Longest pause after a run that failed, but for those that may take long.
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest run; one that takes longer is given up and begun again.
 const RUN_MAX: Duration = Duration::from_secs(5 * 60);
@@ -312,7 +311,8 @@ struct Worker {
     /// Its name in logs, metrics and `/readyz`.
     name: &'static str,
     pause: Duration,
-    /// Longest run. One that may take longer than others is given up when the edge stops.
+    /// Longest run. One that may take longer than others is given up when the edge stops, and what it
+    /// failed at is tried again at its interval.
     run_max: Duration,
     stop: watch::Receiver<bool>,
 }
@@ -330,6 +330,7 @@ impl Worker {
         let Self { core, name, pause, run_max, mut stop } = self;
         // So much longer it may be silent.
         let silence = pause + run_max.saturating_sub(RUN_MAX);
+        let retry = if run_max > RUN_MAX { pause } else { pause.min(RETRY) };
         let runs = |outcome| core.metrics.worker_runs.with_label_values(&[name, outcome]);
         for outcome in ["ok", "failed"] {
             runs(outcome).inc_by(0);
@@ -370,7 +371,7 @@ impl Worker {
                 span.fail("the run failed");
             }
             tracing::warn!(worker = name, error = failure, "a worker's run failed");
-            ticks.reset_after(pause.min(RETRY));
+            ticks.reset_after(retry);
         }
     }
 }

@@ -212,6 +212,29 @@ async fn what_cannot_be_written_is_not_dropped() {
 }
 
 #[tokio::test]
+async fn an_archive_that_fails_is_a_failed_run_and_what_is_ready_is_shown() {
+    let context = traded().await;
+    let db = context.db();
+    let next = month(db, 1).await;
+    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    let file = folder("failed-run");
+    std::fs::write(&file, "in the way").unwrap();
+    let owner = Secret::new(context.database());
+    let edge = context
+        .edge_with(|settings| {
+            settings.database.migrate_url = Some(owner);
+            settings.retention.event_days = Some(30);
+            settings.retention.archive_folder = Some(file.clone());
+        })
+        .await;
+    let failed = edge.core().maintain_partitions().await.unwrap_err();
+    assert!(failed.to_string().contains("the folder cannot be written"), "{failed}");
+    let metrics = edge.core().metrics_text();
+    assert!(metrics.contains(r#"rampart_partitions_ahead_months{table="event"} 3"#), "{metrics}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_finished_takes_no_room() {
     let context = traded().await;
     let (db, folder) = (context.db(), folder("unfinished"));

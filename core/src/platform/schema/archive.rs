@@ -13,7 +13,7 @@ use super::partitions::{self, run};
 use super::{connect_to_migrate, refused, turn};
 use crate::Core;
 use crate::platform::db::DatabaseError;
-use crate::platform::error::{Result, database_message};
+use crate::platform::error::{Error, Result, database_message};
 use crate::platform::settings::{self, Retention};
 
 /// Bytes that are written to the file at a time.
@@ -202,28 +202,32 @@ async fn write(
 impl Core {
     /// Makes the partitions of the months to come and archives old ones, if the role of this edge's
     /// connections may; `rampart migrate` and `rampart archive` do it otherwise. Shows how many months
-    /// are ready: one run of a worker. What cannot be made or archived is logged, and tried again at
-    /// the next run.
+    /// are ready: one run of a worker.
     ///
     /// # Errors
-    /// When the database cannot be read.
+    /// When the database cannot be read, or a month cannot be made or archived: that is tried again at
+    /// the next run, and what is ready is shown all the same.
     pub async fn maintain_partitions(&self) -> Result<()> {
-        let (database, retention) = (&self.settings.database, &self.settings.retention);
-        // Not held meanwhile: an archive takes long, on connections of its own.
-        let may = database.migrate_url.is_some()
-            || partitions::is_owner(&mut *self.db.acquire().await?).await?;
-        if may {
-            let report =
-                |partition: &str| tracing::info!(partition, "a month was archived and dropped");
-            if let Err(error) = maintain_partitions(database, retention, report).await {
-                tracing::error!(%error, "partitions are not maintained");
-            }
-        }
+        let maintained = self.make_and_archive().await;
         let mut connection = self.db.acquire().await?;
         for (table, _) in partitions::TABLES {
             let ahead = partitions::ahead(&mut *connection, table).await?;
             self.metrics.partitions_ahead.with_label_values(&[table]).set(ahead.into());
         }
-        Ok(())
+        maintained
+    }
+
+    async fn make_and_archive(&self) -> Result<()> {
+        let (database, retention) = (&self.settings.database, &self.settings.retention);
+        // Not held meanwhile: an archive takes long, on connections of its own.
+        let may = database.migrate_url.is_some()
+            || partitions::is_owner(&mut *self.db.acquire().await?).await?;
+        if !may {
+            return Ok(());
+        }
+        let report =
+            |partition: &str| tracing::info!(partition, "a month was archived and dropped");
+        let maintained = maintain_partitions(database, retention, report).await;
+        maintained.map(drop).map_err(|error| Error::internal("maintain partitions", error))
     }
 }
