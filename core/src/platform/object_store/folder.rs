@@ -107,11 +107,12 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(failed)?,
         };
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            let unfinished = path.extension().is_some_and(|extension| extension == UNFINISHED);
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        // By the name first: a look at every document's file would take long in a folder of many.
+        for path in paths.filter(|path| path.extension().is_some_and(|of| of == UNFINISHED)) {
             let written = fs::metadata(&path).and_then(|found| found.modified());
             let idle = written.ok().and_then(|at| (now - DateTime::<Utc>::from(at)).to_std().ok());
-            if unfinished && idle.is_some_and(|idle| idle > ABANDONED) {
+            if idle.is_some_and(|idle| idle > ABANDONED) {
                 // Another edge may have removed it already.
                 let _ = fs::remove_file(&path);
             }
