@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
-/// Most rows that one statement resets, so that each ends in time.
+/// Most users or accounts that one statement resets, so that each ends in time.
 const ROWS_MAX: i64 = 5_000;
 
 /// Resets the checks that users of a test client have passed, and the marks of their accounts, in the
@@ -28,14 +28,10 @@ pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     }
     // A check that is under way would stand in the way of the provider's. After the users: whoever ends
     // one has locked its user.
-    sqlx::query!(
-        "update command set state = 'rejected', finished_at = coalesce(finished_at, now()) \
-         where client_id = $1 and connector = 'sandbox' and kind = 'identity.start' \
-             and user_id is not null and state <> 'rejected'",
-        client,
-    )
-    .execute(&mut *conn)
-    .await?;
+    let mut after = Some(Uuid::nil());
+    while let Some(user) = after {
+        after = end_checks(conn, client, user).await?;
+    }
     // After the users: whoever opens an account locks its user.
     while reset_accounts(&mut *conn, client).await? > 0 {}
     Ok(())
@@ -67,6 +63,32 @@ async fn reset_users(conn: &mut Connection, client: Uuid, after: Uuid) -> Result
                     else dac8_status end
             from page p
             where u.client_id = $1 and u.user_id = p.user_id and u.deleted_at is null
+        )
+        select user_id as "user_id!" from page order by user_id desc limit 1
+        "#,
+        client,
+        after,
+        ROWS_MAX,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(last)
+}
+
+/// Ends the identity checks of the users after this one, in the order of their ids; the last one, if
+/// there may be more.
+async fn end_checks(conn: &mut Connection, client: Uuid, after: Uuid) -> Result<Option<Uuid>> {
+    let last = sqlx::query_scalar!(
+        r#"
+        with page as materialized (
+            select user_id from end_user where client_id = $1 and user_id > $2
+            order by user_id limit $3
+        ), ended as (
+            update command c
+            set state = 'rejected', finished_at = coalesce(finished_at, now())
+            from page p
+            where c.client_id = $1 and c.user_id = p.user_id and c.connector = 'sandbox'
+                and c.kind = 'identity.start' and c.state <> 'rejected'
         )
         select user_id as "user_id!" from page order by user_id desc limit 1
         "#,

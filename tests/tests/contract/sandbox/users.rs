@@ -88,6 +88,29 @@ async fn simulated_checks_end_when_the_partner_goes_live() {
 }
 
 #[tokio::test]
+async fn checks_of_more_users_than_a_statement_takes_end_when_their_partner_goes_live() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for made in [
+        "insert into end_user (client_id, user_id, created_at) \
+         select client_id, lpad(to_hex(n), 32, '0')::uuid, now() \
+         from client, generate_series(1, 5100) n where slug = 'acme'",
+        "insert into command (client_id, command_id, kind, idempotency_key, connector, user_id, state, \
+             due_at, created_at, finished_at) \
+         select client_id, gen_random_uuid(), 'identity.start', 'check-' || user_id, 'sandbox', \
+             user_id, 'done', now(), now(), now() from end_user",
+    ] {
+        sqlx::query(made).execute(context.db()).await.unwrap();
+    }
+    Connector::of_live(&context).await;
+    let live = json!({"mode": "live"});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", live).await.assert_status(200);
+    let left = "select count(*) from command where kind = 'identity.start' and state <> 'rejected'";
+    let left: i64 = sqlx::query_scalar(left).fetch_one(context.db()).await.unwrap();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
 async fn users_are_locked_in_order_when_their_partner_goes_live() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
