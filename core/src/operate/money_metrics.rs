@@ -14,6 +14,8 @@ use rampart_types::JsonDecimal;
 
 /// Most rows of a kind that are counted.
 const COUNTED_MAX: i64 = 10_000;
+/// Most orders of a class, side and state whose gate is asked, the oldest first.
+const GATED_ORDERS_MAX: i64 = 5_000;
 /// States of payments that wait for an operator.
 const WAITING: [&str; 2] = ["unmatched", "suspense"];
 /// States in which an order may be stuck.
@@ -100,26 +102,37 @@ impl Core {
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
-            select c.mode as "mode!", o.side as "side!", o.status as "status!",
+            select o.mode as "mode!", o.side as "side!", o.status as "status!",
                 greatest(extract(epoch from now() - min(o.updated_at)), 0)::bigint as "age!"
             from (
-                select 'buy' as side, b.client_id, b.status, b.updated_at from buy_order b
+                select b.mode, 'buy' as side, b.status, b.updated_at from (
+                    select c.mode, b.client_id, b.order_id, b.status, b.updated_at,
+                        row_number() over (partition by c.mode, b.status
+                            order by b.updated_at) as place
+                    from buy_order b join client c on c.client_id = b.client_id
+                    where b.status = any ($2)
+                        and b.status not in ('pending', 'completed', 'cancelled')
+                ) b
                 cross join payout_gate(b.client_id, b.order_id, $1) g
-                where b.status = any ($2) and b.status not in ('pending', 'completed', 'cancelled')
-                    and (b.status = 'blocked' or not g.is_held
-                        or g.holds && array['user', 'screening-review'])
+                where b.place <= $3 and (b.status = 'blocked' or not g.is_held
+                    or g.holds && array['user', 'screening-review'])
                 union all
-                select 'sell', l.client_id, l.status, l.updated_at from sell_order l
+                select l.mode, 'sell', l.status, l.updated_at from (
+                    select c.mode, l.client_id, l.order_id, l.status, l.updated_at,
+                        row_number() over (partition by c.mode, l.status
+                            order by l.updated_at) as place
+                    from sell_order l join client c on c.client_id = l.client_id
+                    where l.status = any ($2) and l.status not in ('completed', 'cancelled')
+                ) l
                 cross join transfer_gate(l.client_id, l.order_id, $1) g
-                where l.status = any ($2) and l.status not in ('completed', 'cancelled')
-                    and (l.status = 'blocked' or not g.is_held
-                        or g.holds && array['user', 'account', 'screening-review'])
+                where l.place <= $3 and (l.status = 'blocked' or not g.is_held
+                    or g.holds && array['user', 'account', 'screening-review'])
             ) o
-            join client c on c.client_id = o.client_id
-            group by c.mode, o.side, o.status
+            group by o.mode, o.side, o.status
             "#,
             self.settings.compliance.gate_of_live().as_str(),
             &OPEN.map(str::to_owned),
+            GATED_ORDERS_MAX,
         )
         .fetch_all(&self.db)
         .await?;

@@ -5,6 +5,7 @@ use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::connector::Connector;
 
 use super::*;
+use crate::sweeps::copy_order;
 
 /// The value of a series.
 fn shown(context: &TestContext, series: &str) -> f64 {
@@ -66,6 +67,37 @@ async fn what_waits_is_measured_with_its_age() {
     chain.event(nothing).await.assert_status(200);
     context.core().measure_money().await.unwrap();
     assert_eq!(shown(&context, held), 0.0);
+}
+
+#[tokio::test]
+async fn the_oldest_order_is_looked_for_among_so_many() {
+    /// Orders of a class and side whose gate is asked.
+    const ASKED: u32 = 5_000;
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    OrderFixture::order(&context, &acme, None, None).await;
+    copy_order(&context, "in progress", ASKED).await;
+    let stuck = OrderFixture::order(&context, &rival, None, None).await;
+    for change in [
+        "update client set compliance_gate = 'before-payout' where slug = 'acme'",
+        // They wait for their user alone.
+        "update buy_order set wallet_type = 'unhosted', fiat_amount = 2000, \
+             updated_at = now() - interval '3 hours' where status = 'in progress'",
+    ] {
+        sqlx::query(change).execute(context.db()).await.unwrap();
+    }
+    let late = "update buy_order set status = 'in progress', \
+        updated_at = now() - interval '2 hours' where order_id = $1";
+    sqlx::query(late).bind(stuck.id).execute(context.db()).await.unwrap();
+    let age = async || {
+        context.core().measure_money().await.unwrap();
+        let series = r#"order_age_seconds{partner_class="test",side="buy",status="in progress"}"#;
+        shown(&context, series)
+    };
+    assert_eq!(age().await, 0.0, "it is behind those that are asked");
+    let one = "update buy_order set updated_at = now() where order_id = 1";
+    sqlx::query(one).execute(context.db()).await.unwrap();
+    assert!(age().await >= 7_200.0);
 }
 
 #[tokio::test]
