@@ -14,6 +14,11 @@ use super::*;
 const PIECES: [usize; 5] = [1, 2, 7, 64, usize::MAX];
 /// Characters in the same places of the paths of two clients; nothing is cut off at the second one.
 const MARKS: [char; 2] = ['#', '{'];
+/// Largest payload of a frame.
+const FRAME_BYTES: usize = 16 * 1024;
+/// Most frames of a header block that the h2 crate takes with a list of 64 KiB: the first one, five that
+/// go on, the last one.
+const FRAMES_MAX: usize = 7;
 
 /// The verdicts on these streams, one after the other, after a client has sent `wire`.
 fn verdicts(wire: &[u8], piece: usize, streams: impl Iterator<Item = u32>) -> Vec<Verdict> {
@@ -148,4 +153,36 @@ fn a_table_forgets_what_is_too_old_and_what_a_larger_entry_pushes_out() {
     wire.extend(frame(HEADERS, 0x5, 7, b"\x7e\x02/#"));
     let (no, yes) = (Verdict::Accepted, Verdict::Refused);
     assert_eq!(verdicts(&wire, usize::MAX, [1, 3, 5, 7].into_iter()), [yes, yes, no, no]);
+}
+
+/// A connection's begin with a header block in so many full frames. At its end is a path with a fragment;
+/// before it are sizes of the table, a byte each, which make no field.
+fn block_of(frames: usize) -> Vec<u8> {
+    let mut wire = Client::run(&[], '#', true).wire;
+    for number in 1..=frames {
+        let kind = if number == 1 { HEADERS } else { CONTINUATION };
+        let (flags, end) =
+            if number == frames { (END_HEADERS, &b"\x44\x03/#x"[..]) } else { (0, &b""[..]) };
+        let payload = [&vec![0x20; FRAME_BYTES - end.len()][..], end].concat();
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        wire.extend([&length[1..], &[kind, flags, 0, 0, 0, 1], &payload].concat());
+    }
+    wire
+}
+
+#[test]
+fn the_largest_block_is_read_and_a_larger_one_ends_the_connection() {
+    let bound = BLOCK_BYTES_MAX / FRAME_BYTES;
+    for (frames, verdict) in [
+        (1, Verdict::Refused),
+        (FRAMES_MAX, Verdict::Refused),
+        (bound, Verdict::Refused),
+        (bound + 1, Verdict::Unknown),
+    ] {
+        let wire = block_of(frames);
+        for piece in PIECES {
+            let found = verdicts(&wire, piece, [1].into_iter());
+            assert_eq!(found, [verdict], "{frames} frames in pieces of {piece}");
+        }
+    }
 }
