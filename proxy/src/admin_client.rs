@@ -106,8 +106,7 @@ impl AdminClient {
                 request.header("content-type", content_type).body(file)
             }
         };
-        let silent =
-            |error| StartupError::unanswered("the admin listener does not answer", &error);
+        let silent = |error| StartupError::unanswered("the admin listener does not answer", error);
         let answer = request.send().await.map_err(silent)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let bytes = answer.bytes().await.map_err(silent)?;

@@ -63,7 +63,7 @@ fn lifetime(token: &str) -> Option<Duration> {
 }
 
 async fn answer(request: RequestBuilder) -> Result<Value, StartupError> {
-    let silent = |error| StartupError::unanswered("the edge does not answer", &error);
+    let silent = |error| StartupError::unanswered("the edge does not answer", error);
     let answer = request.send().await.map_err(silent)?;
     let (status, body) = (answer.status(), answer.bytes().await.map_err(silent)?);
     if status == StatusCode::TOO_MANY_REQUESTS {

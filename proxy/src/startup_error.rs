@@ -59,11 +59,12 @@ impl<T, E: fmt::Display> Context<T> for Result<T, E> {
 
 impl StartupError {
     /// The failure of a call over HTTP: `what` does not answer, and the innermost cause, without its URL.
-    pub(crate) fn unanswered(what: impl fmt::Display, error: &reqwest::Error) -> Self {
+    pub(crate) fn unanswered(what: impl fmt::Display, error: reqwest::Error) -> Self {
         if error.is_timeout() {
             return format!("{what}: nothing came in time").into();
         }
-        let mut cause: &dyn std::error::Error = error;
+        let error = error.without_url();
+        let mut cause: &dyn std::error::Error = &error;
         while let Some(inner) = cause.source() {
             cause = inner;
         }
@@ -79,5 +80,19 @@ impl StartupError {
     /// what the operator can mend.
     pub(crate) fn status(&self) -> u8 {
         if self.is_finding { 1 } else { 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_not_shown_where_it_is_all_that_is_known() {
+        let failed = http::Response::builder().status(500).body("").unwrap();
+        let error = reqwest::Response::from(failed).error_for_status().unwrap_err();
+        assert!(error.url().is_some() && error.to_string().contains("http://"), "{error}");
+        let shown = StartupError::unanswered("the page", error).to_string();
+        assert!(shown.starts_with("the page: ") && !shown.contains("://"), "{shown}");
     }
 }

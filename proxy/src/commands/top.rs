@@ -90,7 +90,7 @@ impl Top {
 }
 
 async fn read(client: &Client, clock: &Clock, url: &str) -> Result<Sample, StartupError> {
-    let silent = |error| StartupError::unanswered(format_args!("'{url}' does not answer"), &error);
+    let silent = |error| StartupError::unanswered(format_args!("'{url}' does not answer"), error);
     let answer = client.get(url).send().await.map_err(silent)?;
     if !answer.status().is_success() {
         return Err(StartupError::from(format!("'{url}' answers {}", answer.status())));

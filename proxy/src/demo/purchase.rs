@@ -143,7 +143,7 @@ impl<'a> Buyer<'a> {
 
     async fn pay(&self, payment_url: &str) -> Result<(), StartupError> {
         const PAGE: &str = "the payment page";
-        let silent = |error| StartupError::unanswered(PAGE, &error);
+        let silent = |error| StartupError::unanswered(PAGE, error);
         let page = self.partner.http.get(payment_url).send().await.map_err(silent)?;
         if !page.status().is_success() {
             return Err(format!("{PAGE}: {}", page.status()).into());
