@@ -145,10 +145,10 @@ async fn amount_of(
     if stated.is_some() {
         return Ok(stated);
     }
-    if matches!(kind, PaymentKind::DisputeWon | PaymentKind::DisputeLost) {
-        if let Some(disputed) = disputed(conn, connector, report, kind).await? {
-            return Ok(Some(disputed));
-        }
+    if matches!(kind, PaymentKind::DisputeWon | PaymentKind::DisputeLost)
+        && let Some(disputed) = disputed(conn, connector, report, kind).await?
+    {
+        return Ok(Some(disputed));
     }
     let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
     let reference = reference.or(report.transaction_id.as_ref());
