@@ -231,6 +231,13 @@ async fn a_payment_of_nobody_is_matched_to_its_order() {
     assert_eq!(status(&context, &order).await, "in progress");
     assert!(balances(&context).await.contains(&"provider EUR: 100".to_owned()));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+    // It is one list with the partner's own.
+    let own = pay(&context, "bank-2", json!({})).await.assert_status(201).json();
+    let behind = format!("?partner=acme&after={}", own["id"].as_str().unwrap());
+    for (query, reference) in [("?partner=acme&limit=1", "bank-2"), (behind.as_str(), "bank-1")] {
+        let page = list(&context, query).await;
+        assert_eq!((page.len(), &page[0]["providerReference"]), (1, &json!(reference)));
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ pub mod refund;
 pub mod suggestions;
 
 use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
@@ -86,16 +87,48 @@ pub struct Criteria {
     limit: i64,
 }
 
+/// A payment that was found.
+struct Found {
+    slug: String,
+    payment_id: Uuid,
+    connector: String,
+    provider_reference: String,
+    kind: String,
+    amount: Decimal,
+    currency: String,
+    order_id: Option<i64>,
+    state: String,
+    requested: Decimal,
+    actor: String,
+    reason: Option<String>,
+    occurred_at: DateTime<Utc>,
+    recorded_at: DateTime<Utc>,
+}
+
 impl Criteria {
     /// Newest first.
     async fn find(self, core: &Core) -> Result<Vec<Payment>> {
         check_page(core, self.after).await?;
-        let payments = sqlx::query!(
+        let client = match &self.partner {
+            Some(slug) => {
+                let Some(client) = client_of(core, slug).await? else { return Ok(Vec::new()) };
+                Some(client)
+            }
+            None => None,
+        };
+        let found = self.of_client(core, client).await?;
+        Ok(found.into_iter().map(Payment::of).collect())
+    }
+
+    /// Those of this client, or of all.
+    async fn of_client(&self, core: &Core, client: Option<Uuid>) -> Result<Vec<Found>> {
+        let found = sqlx::query_as!(
+            Found,
             r#"
-            with found as (
+            with found as not materialized (
                 select p.client_id, c.slug, p.payment_id, p.connector, p.provider_reference, p.kind,
-                    p.amount, p.currency, p.order_id, m.order_id as matched_order, p.actor, p.reason,
-                    p.occurred_at, p.recorded_at, p.suspense,
+                    p.amount, p.currency, p.order_id, m.order_id as matched_order, p.actor,
+                    p.reason, p.occurred_at, p.recorded_at, p.suspense,
                     case when m.payment_id is not null then 'matched'
                         when not exists (select from buy_order o
                                 where o.client_id = p.client_id and o.order_id = p.order_id)
@@ -106,6 +139,30 @@ impl Criteria {
                 from payment p join client c on c.client_id = p.client_id
                 left join payment_match m
                     on m.client_id = p.client_id and m.payment_id = p.payment_id
+            ), wanted as not materialized (
+                select f.* from found f
+                where ($2::bigint is null or f.payment_id = any (array(
+                            select payment_id from payment where order_id = $2 union all
+                            select payment_id from payment_match where order_id = $2))
+                        and coalesce(f.matched_order, f.order_id) = $2)
+                    and ($3::text is null or f.state = $3)
+                    -- by an index, which the state itself has not
+                    and ($3 is distinct from 'suspense' or f.suspense)
+                    and ($3 is distinct from 'unmatched'
+                        or f.payment_id = any (array(select payment_id from payments_unmatched())))
+                    and ($4::uuid is null or (f.recorded_at, f.payment_id) <
+                        (select recorded_at, payment_id from payment where payment_id = $4))
+                    and ($5::uuid is null or f.payment_id = $5)
+            ), page as (
+                -- each by an index of its own: one condition for both has none in their order
+                (select w.* from wanted w where ($1::uuid is null or w.client_id = $1)
+                order by w.recorded_at desc, w.payment_id desc limit $6)
+                union all
+                (select w.* from wanted w
+                where $1 is not null and ($3 is null or $3 = 'matched')
+                    and w.payment_id = any (array(select m.payment_id from payment_match m
+                        where m.to_client_id = $1 and m.to_client_id <> m.client_id))
+                order by w.recorded_at desc, w.payment_id desc limit $6)
             )
             select f.slug as "slug!", f.payment_id as "payment_id!", f.connector as "connector!",
                 f.provider_reference as "provider_reference!", f.kind as "kind!", f.reason,
@@ -113,51 +170,44 @@ impl Criteria {
                 coalesce(f.matched_order, f.order_id) as order_id, f.state as "state!",
                 f.occurred_at as "occurred_at!", f.recorded_at as "recorded_at!",
                 (select amount from refund_requested(f.client_id, f.payment_id)) as "requested!"
-            from found f
-            where ($1::text is null
-                    or f.client_id = (select client_id from client where slug = $1)
-                    or f.payment_id = any (array(select m.payment_id from payment_match m
-                        join client k on k.client_id = m.to_client_id
-                        where k.slug = $1 and m.to_client_id <> m.client_id)))
-                and ($2::bigint is null or f.payment_id = any (array(
-                        select payment_id from payment where order_id = $2 union all
-                        select payment_id from payment_match where order_id = $2))
-                    and coalesce(f.matched_order, f.order_id) = $2)
-                and ($3::text is null or f.state = $3)
-                -- by an index, which the state itself has not
-                and ($3 is distinct from 'suspense' or f.suspense)
-                and ($3 is distinct from 'unmatched'
-                    or f.payment_id = any (array(select payment_id from payments_unmatched())))
-                and ($4::uuid is null or (f.recorded_at, f.payment_id) <
-                    (select recorded_at, payment_id from payment where payment_id = $4))
-                and ($5::uuid is null or f.payment_id = $5)
-            order by f.recorded_at desc, f.payment_id desc limit $6
+            from page f order by f.recorded_at desc, f.payment_id desc limit $6
             "#,
-            self.partner,
+            client,
             self.order.map(OrderId::number),
             self.state.map(PaymentState::as_str),
             self.after,
             self.id,
             self.limit,
-        )
-        .map(|row| Payment {
-            id: row.payment_id,
-            partner: row.slug,
-            connector: row.connector,
-            provider_reference: row.provider_reference,
-            kind: row.kind,
-            amount: JsonDecimal(row.amount),
-            currency: row.currency,
-            order_id: row.order_id,
-            state: PaymentState::from_name(&row.state).map_or("", PaymentState::as_str),
-            refund_requested: JsonDecimal(row.requested),
-            actor: row.actor,
-            reason: row.reason,
-            occurred_at: row.occurred_at,
-            recorded_at: row.recorded_at,
-        });
-        Ok(payments.fetch_all(&core.db).await?)
+        );
+        Ok(found.fetch_all(&core.db).await?)
     }
+}
+
+impl Payment {
+    fn of(found: Found) -> Self {
+        Self {
+            id: found.payment_id,
+            partner: found.slug,
+            connector: found.connector,
+            provider_reference: found.provider_reference,
+            kind: found.kind,
+            amount: JsonDecimal(found.amount),
+            currency: found.currency,
+            order_id: found.order_id,
+            state: PaymentState::from_name(&found.state).map_or("", PaymentState::as_str),
+            refund_requested: JsonDecimal(found.requested),
+            actor: found.actor,
+            reason: found.reason,
+            occurred_at: found.occurred_at,
+            recorded_at: found.recorded_at,
+        }
+    }
+}
+
+/// The id of the partner with this slug, or of the house: by it the server knows how much it has.
+async fn client_of(core: &Core, slug: &str) -> Result<Option<Uuid>> {
+    let client = sqlx::query_scalar!("select client_id from client where slug = $1", slug);
+    Ok(client.fetch_optional(&core.db).await?)
 }
 
 /// Checks that there is the payment behind which a page begins.

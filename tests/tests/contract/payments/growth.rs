@@ -7,7 +7,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::{PAYMENTS, pay, problems, status};
+use super::{PAYMENTS, list, pay, problems, status};
 use crate::growth::plans::end_others;
 
 /// Old entries of orders, and as many of none.
@@ -52,6 +52,14 @@ const PARTNERS_MADE: &str = "
     insert into client (client_id, slug, name, mode, username, revision, created_at)
     select gen_random_uuid(), 'shop-' || n, 'Shop', 'test', 'shop-' || n, 1, now()
     from generate_series(1, 2000) n;";
+
+/// Newer payments, some of each of these partners.
+const NEWER_PAYMENTS_MADE: &str = "
+    insert into payment (client_id, payment_id, connector, provider_reference, kind, amount,
+        currency, suspense, actor, occurred_at)
+    select client_id, gen_random_uuid(), 'bank', slug || '/' || n, 'received', 1, 'EUR', true,
+        'bank', now()
+    from client, generate_series(1, 20) n where slug like 'shop-%';";
 
 /// A partner with what a statement generates, and a connection that will count what is read of it.
 async fn books(generated: &str) -> (TestContext, Partner, PgConnection) {
@@ -144,6 +152,21 @@ async fn a_search_for_payments_reads_what_it_finds() {
         let rows = rows_read(&mut connection, "payment").await;
         assert!(rows <= 2 * SEARCHES * SEARCH_ROWS_MAX, "{search:?} read {rows} payments");
     }
+}
+
+#[tokio::test]
+async fn a_page_of_one_partners_payments_reads_few_others() {
+    // More than a page takes, and few among all.
+    let of_acme = PAYMENTS_MADE.replace("$1", "300");
+    let generated = format!("{PARTNERS_MADE}{NEWER_PAYMENTS_MADE}{of_acme}");
+    let (context, _acme, mut connection) = books(&generated).await;
+    let behind = "&after=00000000-0000-0000-0000-000000000007";
+    for (after, first) in [("", "old-1"), (behind, "old-8")] {
+        let page = list(&context, &format!("?partner=acme&limit=20{after}")).await;
+        assert_eq!((page.len(), &page[0]["providerReference"]), (20, &json!(first)));
+    }
+    let rows = rows_read(&mut connection, "payment").await;
+    assert!(rows <= SEARCH_ROWS_MAX, "{rows} payments");
 }
 
 #[tokio::test]
