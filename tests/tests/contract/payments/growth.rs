@@ -7,7 +7,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::{PAYMENTS, list, pay, problems, status};
+use super::{PAYMENTS, balances, list, pay, problems, status};
 use crate::growth::plans::end_others;
 
 /// Old entries of orders, and as many of none.
@@ -134,6 +134,22 @@ async fn a_page_of_one_partners_entries_reads_few_others() {
     assert_eq!(page.as_array().unwrap().len(), 20);
     let rows = rows_read(&mut connection, "ledger_entry").await;
     assert!(rows <= SEARCH_ROWS_MAX, "{rows} entries");
+}
+
+#[tokio::test]
+async fn balances_of_now_read_no_entries() {
+    let (context, _acme, mut connection) = books(ENTRIES_MADE).await;
+    assert_eq!(balances(&context).await, ["provider EUR: 120", "treasury EUR: -120"]);
+    let rows = rows_read(&mut connection, "ledger_entry").await;
+    assert!(rows <= SEARCH_ROWS_MAX, "{rows} entries");
+}
+
+#[tokio::test]
+async fn balances_of_a_time_leave_out_what_came_later() {
+    let (context, _acme, _connection) = books(ENTRIES_MADE).await;
+    let path = "/admin/v1/ledger/balances?partner=acme&at=2020-01-01T00:00:00Z";
+    let found = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    assert_eq!((found.as_array().unwrap().len(), &found[1]["balance"]), (2, &json!(0)));
 }
 
 #[tokio::test]

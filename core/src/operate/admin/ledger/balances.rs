@@ -1,4 +1,5 @@
-//! `GET /admin/v1/ledger/balances`
+//! `GET /admin/v1/ledger/balances`: sums of all postings. Those that the treasury keeps
+//! answer none of it: they are by asset over all books, of one kind of account, and as of now.
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -69,8 +70,10 @@ impl Endpoint for ReadBalances {
         let rows = sqlx::query!(
             r#"
             select a.account_id, c.slug, a.kind, a.currency, a.holder,
+                -- an outer join, which the planner leaves out if no time is asked for
                 coalesce((select sum(p.amount) from ledger_posting p
-                    join ledger_entry e on e.client_id = p.client_id and e.entry_id = p.entry_id
+                    left join ledger_entry e
+                        on e.client_id = p.client_id and e.entry_id = p.entry_id
                     where p.client_id = a.client_id and p.account_id = a.account_id
                         and ($3::timestamptz is null or e.occurred_at <= $3)), 0) as "balance!"
             from ledger_account a join client c on c.client_id = a.client_id
