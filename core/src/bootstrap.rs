@@ -16,7 +16,7 @@ use crate::endpoint::KeyClaims;
 use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
-use crate::notify::callbacks::Outbound;
+use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
 use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
@@ -240,6 +240,7 @@ impl Core {
             order_watches: OrderWatches::default(),
             api_key_uses: ApiKeyUses::default(),
             transaction_marks: TransactionMarks::default(),
+            swept_deliveries: SweptDeliveries::default(),
             quote_counts: QuoteCounts::default(),
             onboarding_signers: OnboardingSigners::default(),
             heartbeats: Heartbeats::default(),

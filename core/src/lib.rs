@@ -31,7 +31,7 @@ use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
-use crate::notify::callbacks::Outbound;
+use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
 use crate::operate::acme::AcmeClient;
 use crate::operate::admin::login::LoginFailures;
@@ -141,6 +141,8 @@ pub struct Core {
     pub api_key_uses: ApiKeyUses,
     /// Marks of transactions, by which the event log is read on.
     pub transaction_marks: TransactionMarks,
+    /// The place of the sweep of old deliveries.
+    pub swept_deliveries: SweptDeliveries,
     /// Quotes that are not written to their hour yet.
     pub quote_counts: QuoteCounts,
     /// Signers of onboarding URLs.

@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::outbound::Outbound;
+pub use self::retention::SweptDeliveries;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Error, Result};
 use rampart_types::EventId;

@@ -3,6 +3,7 @@
 
 mod indexes;
 pub(crate) mod plans;
+mod sent_again;
 
 use std::path::PathBuf;
 

@@ -31,7 +31,7 @@ pub struct Retention {
     /// The same for the timelines of orders.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub order_transition_days: Option<u32>,
-    /// Age above which deliveries that have ended are deleted; those that are still tried stay.
+    /// Time since they were made or sent again after which deliveries that have ended are deleted.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub delivery_days: Option<u32>,
     /// Time after their end for which offers and checkouts that nobody has confirmed are kept; a confirm
