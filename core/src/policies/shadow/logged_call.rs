@@ -28,7 +28,7 @@ pub(super) struct LoggedCall {
 }
 
 /// Queues the lines of a live call to be stored, at the rate of the policy's throttle.
-pub(in crate::policies) fn queue_log(
+pub(crate) fn queue_log(
     core: &Core,
     client: &Client,
     active: &ActivePolicy,
