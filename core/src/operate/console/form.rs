@@ -327,7 +327,8 @@ mod tests {
         for (typed, sent) in [("50", 5000), ("12.50", 1250), ("0.07", 7), ("-1", -100)] {
             assert_eq!(cents(typed), Some(sent), "{typed}");
         }
-        for wrong in ["12.345", "1,5", "x", "1e2", "99999999999999999999", "9".repeat(40).as_str()] {
+        let long = "9".repeat(40);
+        for wrong in ["12.345", "1,5", "x", "1e2", "99999999999999999999", &long] {
             assert_eq!(cents(wrong), None, "{wrong}");
         }
     }
