@@ -137,7 +137,7 @@ fn check_exports(
     for (name, export) in ty.exports(&runtime.engine) {
         let is_of_world = interface(name).is_some_and(|i| i == META || i == kind.as_str());
         let is_function = matches!(export.ty, ComponentItem::ComponentFunc(_));
-        if !is_of_world && !(is_function && name == PREINITIALIZER) {
+        if !(is_of_world || is_function && name == PREINITIALIZER) {
             return refused(format!("the export `{name}` is not of the contract"));
         }
     }

@@ -49,10 +49,8 @@ async fn one_that_is_sent_again_is_kept_from_then_on() {
     let host = Receiver::start().await;
     let endpoint = json!({"url": host.url("/endpoint")});
     acme.post("/api/v2/webhooks", endpoint).await.assert_status(200);
-    let event: String = sqlx::query_scalar("select min(event_id::text) from event")
-        .fetch_one(db)
-        .await
-        .unwrap();
+    let event: String =
+        sqlx::query_scalar("select min(event_id::text) from event").fetch_one(db).await.unwrap();
     let path = format!("/api/v2/events/{event}/redeliver");
     acme.post(&path, json!({})).await.assert_status(200);
     end(&context).await;
