@@ -147,11 +147,13 @@ pub(super) async fn withdraw_disputed(
     let withdrawn = sqlx::query_scalar!(
         r#"
         with disputed as (
-            select p.client_id, p.payment_id, requested.amount - p.amount + coalesce((
-                select sum(d.taken) from disputes_of($1, $2, null, null) d
-                where d.is_of_payment and d.currency = p.currency), 0) as excess
+            select p.client_id, p.payment_id, requested.amount + unasked.amount - p.amount
+                + coalesce((
+                    select sum(d.taken) from disputes_of($1, $2, null, null) d
+                    where d.is_of_payment and d.currency = p.currency), 0) as excess
             from payment p
             cross join lateral refund_requested(p.client_id, p.payment_id) requested
+            cross join lateral given_back_unasked(p.client_id, p.payment_id) unasked
             where p.connector = $1 and p.provider_reference = $2 and p.kind = 'received'
         ), commanded as (
             select c.client_id, c.command_id, r.refund_id, d.excess,

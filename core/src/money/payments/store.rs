@@ -285,22 +285,13 @@ impl StoredPayment {
     ) -> Result<Decimal, sqlx::Error> {
         sqlx::query_scalar!(
             r#"
-            select greatest(coalesce((
-                    select sum(b.amount) from payment b
-                    where b.connector = $1 and b.kind = 'refunded' and b.currency = $3
-                        and coalesce(b.original_reference, b.provider_reference) = $2), 0)
-                - coalesce((
-                    select told.amount - unasked.amount
-                    from payment p
-                    cross join lateral refunds_told(p.client_id, p.payment_id) told
-                    cross join lateral
-                        refunds_told_unasked(p.client_id, p.payment_id, null) unasked
-                    where p.connector = $1 and p.kind = $4 and p.provider_reference = $2), 0), 0)
-                as "given_back!"
+            select unasked.amount as "given_back!"
+            from payment p
+            cross join lateral given_back_unasked(p.client_id, p.payment_id) unasked
+            where p.connector = $1 and p.kind = $3 and p.provider_reference = $2
             "#,
             self.connector,
             self.reference,
-            self.currency,
             self.kind.as_str(),
         )
         .fetch_one(conn)

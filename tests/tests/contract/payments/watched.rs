@@ -81,7 +81,7 @@ async fn the_oldest_order_is_looked_for_among_so_many() {
     for change in [
         "update client set compliance_gate = 'before-payout' where slug = 'acme'",
         // They wait for their user alone.
-        "update buy_order set wallet_type = 'unhosted', fiat_amount = 2000, \
+        "update buy_order set wallet_type = 'unhosted', fiat_amount = 2000, crypto_amount = 0.04, \
              updated_at = now() - interval '3 hours' where status = 'in progress'",
     ] {
         sqlx::query(change).execute(context.db()).await.unwrap();
