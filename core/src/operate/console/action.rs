@@ -385,7 +385,10 @@ impl Attempt<'_> {
                 }
             }
         };
-        let title = format!("{}: {} {}", action.label, self.subject.name, self.ids.join(" "));
+        let title = match self.ids {
+            [] => action.label.to_owned(),
+            ids => format!("{}: {} {}", action.label, self.subject.name, ids.join(" ")),
+        };
         let page = Page { status, ..Page::new(title, self.subject.section, body) };
         render(visit, &page)
     }

@@ -21,6 +21,7 @@ async fn a_connector_is_added_and_its_token_is_replaced() {
     ada.get(LIST).await.assert(200, &format!("href=\"{ADD}\""));
     assert!(!eve.get(LIST).await.assert(200, "Connectors").text.contains(ADD));
     eve.get(ADD).await.assert(403, "not for your role");
+    ada.get(ADD).await.assert(200, "<h1>Add a connector</h1>");
     let none = [("name", "cards"), ("capabilities", "")];
     ada.submit(ADD, &none).await.assert(422, "Capabilities is missing");
     let wrong = [("name", "Cards"), ("capabilities", "payment.create")];
