@@ -17,7 +17,7 @@ use crate::Core;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
 use crate::platform::db::{self, tenant};
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Result};
 use rampart_types::{ClientId, TokenFamilyId, UserId, UserKey};
 
 const PREFIX: &str = "rr_";
@@ -71,24 +71,14 @@ impl PasswordLogin {
 /// The proof of a login that must still hold when it begins.
 #[derive(Clone, Copy)]
 enum Proof<'a> {
-    None,
     OfUser(&'a PasswordLogin),
     /// The hash that the client's password has matched.
     OfClient(&'a str),
 }
 
 impl TokenPair {
-    /// Issues the first pair after a login, which starts a family. `device` is the user's, in the few
-    /// words of `http::device`.
-    ///
-    /// # Errors
-    /// When the database cannot be written.
-    pub async fn issue(core: &Core, holder: Holder, device: Option<&str>) -> Result<Self> {
-        let begun = Self::begin(core, holder, Proof::None, device).await?;
-        begun.ok_or_else(|| Error::invariant("begin a login"))
-    }
-
-    /// The same after a login of the client, if the password of this hash is still good.
+    /// Issues the first pair after a login of the client, which starts a family, if the password of this
+    /// hash is still good.
     ///
     /// # Errors
     /// ER038 when a rotation has ended it since.
@@ -102,8 +92,9 @@ impl TokenPair {
         begun.ok_or_else(|| Code::ClientCredentialsInvalid.into())
     }
 
-    /// The same after a login by password, if that and the address are still the user's: their
-    /// change ends every session, of logins under way too.
+    /// The same after a user's login by password, if that and the address are still the user's: their
+    /// change ends every session, of logins under way too. `device` is the user's, in the few words of
+    /// `http::device`.
     ///
     /// # Errors
     /// ER005 when either was changed since, or the user is disabled or deleted.
@@ -127,7 +118,6 @@ impl TokenPair {
         device: Option<&str>,
     ) -> Result<Option<Self>> {
         let (login, client_hash) = match proof {
-            Proof::None => (None, None),
             Proof::OfUser(login) => (Some(login), None),
             Proof::OfClient(hash) => (None, Some(hash)),
         };

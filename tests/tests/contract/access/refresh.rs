@@ -5,12 +5,9 @@ use std::net::IpAddr;
 use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
-use rampart_core::auth::tokens::Holder;
-use rampart_core::auth::tokens::refresh::TokenPair;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
-use rampart_types::UserKey;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -243,7 +240,7 @@ async fn a_client_refreshes_ten_times_a_minute_from_wherever_and_its_users_besid
     assert!(renewed >= 10, "{renewed} times");
     let made_up = format!("rr_{}_{}", acme.id.replace('-', ""), "A".repeat(43));
     assert_ended(&refresh_from(&acme, 100, &made_up).await);
-    let (_, pair) = user(&context, &acme).await;
+    let (_, pair) = user(&acme, "ada").await;
     let users = pair["refreshToken"].as_str().unwrap();
     refresh_from(&acme, 101, users).await.assert_status(200);
     context.clock().advance(TimeDelta::seconds(6));
@@ -263,7 +260,7 @@ async fn a_suspended_client_refreshes_nothing() {
 async fn a_password_that_is_rotated_without_overlap_ends_the_logins_of_its_client() {
     let context = TestContext::start().await;
     let (acme, other) = (context.partner("acme").await, context.partner("other").await);
-    let (_, of_user) = user(&context, &acme).await;
+    let (_, of_user) = user(&acme, "ada").await;
     let others = log_in(&other).await;
     let pair = authenticate(&acme, &acme.username, &acme.password).await;
     let (token, refresh_token) = (text(&pair, "token"), text(&pair, "refreshToken"));
@@ -289,20 +286,10 @@ async fn a_password_that_is_rotated_without_overlap_ends_the_logins_of_its_clien
     refresh(&other, &others).await.assert_status(200);
 }
 
-/// A user of the partner, and a pair of tokens as a login gives them.
-async fn user(context: &TestContext, partner: &Partner) -> (Uuid, Value) {
-    let client: Uuid = partner.id.parse().unwrap();
-    let user = context.clock().uuid().unwrap();
-    sqlx::query("insert into end_user (client_id, user_id, created_at) values ($1, $2, $3)")
-        .bind(client)
-        .bind(user)
-        .bind(context.clock().now())
-        .execute(context.db())
-        .await
-        .unwrap();
-    let holder = Holder::User(UserKey { client: client.into(), user: user.into() });
-    let pair = TokenPair::issue(context.core(), holder, None).await.unwrap();
-    (user, serde_json::to_value(pair).unwrap())
+/// A user of the partner, and the pair of tokens of a login.
+async fn user(partner: &Partner, name: &str) -> (Uuid, Value) {
+    let session = partner.user(name).await.log_in().await;
+    (session["uuid"].as_str().unwrap().parse().unwrap(), session)
 }
 
 async fn read_as_user(partner: &Partner, token: &str) -> Answer {
@@ -314,7 +301,7 @@ async fn read_as_user(partner: &Partner, token: &str) -> Answer {
 async fn a_users_refresh_token_gives_a_users_pair() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let (_, pair) = user(&context, &acme).await;
+    let (_, pair) = user(&acme, "ada").await;
     let refreshed = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
     for token in [pair["token"].as_str().unwrap(), &text(&refreshed, "token")] {
         read_with(&acme, token).await.assert_status(400).assert_codes(&["ER800"]);
@@ -329,12 +316,12 @@ async fn a_users_refresh_token_gives_a_users_pair() {
 async fn a_logout_or_the_end_of_an_account_ends_its_refresh_tokens() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    for ended in [
-        "update end_user set tokens_valid_from = $1 where user_id = $2",
-        "update end_user set disabled_at = $1 where user_id = $2",
-        "update end_user set deleted_at = $1 where user_id = $2",
+    for (name, ended) in [
+        ("ada", "update end_user set tokens_valid_from = $1 where user_id = $2"),
+        ("bob", "update end_user set disabled_at = $1 where user_id = $2"),
+        ("eve", "update end_user set deleted_at = $1 where user_id = $2"),
     ] {
-        let (id, pair) = user(&context, &acme).await;
+        let (id, pair) = user(&acme, name).await;
         let first = refresh(&acme, pair["refreshToken"].as_str().unwrap()).await;
         let second = text(&first, "refreshToken");
         context.clock().advance(TimeDelta::milliseconds(1));
