@@ -27,6 +27,9 @@ use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
 const OPTIONAL: &str = "-- optional: edges serve without it";
+/// The line of a migration that makes a table anew which edges use meanwhile: their roles are granted
+/// what they need in its transaction.
+const GRANTED: &str = "-- granted: edges use a table that is made anew";
 
 /// The state of a database's schema beside the migrations of this version.
 #[derive(Debug)]
@@ -292,6 +295,9 @@ async fn apply(
     );
     let mut tx = connection.begin_with(AssertSqlSafe(begin)).await.map_err(failed)?;
     tx.execute(migration.sql.clone()).await.map_err(failed)?;
+    if says(migration, GRANTED) {
+        roles::grant_again(&mut tx).await.map_err(failed)?;
+    }
     note(&mut tx, migration).await.map_err(failed)?;
     tx.commit().await.map_err(failed)
 }
@@ -342,7 +348,11 @@ fn last_known() -> i64 {
 }
 
 fn is_optional(migration: &Migration) -> bool {
-    migration.sql.as_str().lines().any(|line| line == OPTIONAL)
+    says(migration, OPTIONAL)
+}
+
+fn says(migration: &Migration, words: &str) -> bool {
+    migration.sql.as_str().lines().any(|line| line == words)
 }
 
 fn number(version: i64) -> String {

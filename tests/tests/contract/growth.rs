@@ -1,6 +1,7 @@
 //! Tables that grow with every order: partitions by month, their archive, and reads that cost what
 //! they find.
 
+mod audit;
 mod indexes;
 pub(crate) mod plans;
 mod sent_again;
@@ -19,7 +20,7 @@ use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgPool};
 
-const TABLES: [&str; 2] = ["event", "order_transition"];
+const TABLES: [&str; 3] = ["audit", "event", "order_transition"];
 
 async fn execute(pool: &PgPool, statement: &str) -> u64 {
     let statement = AssertSqlSafe(statement.to_owned());
@@ -135,6 +136,9 @@ async fn rows_of_an_older_schema_are_carried_over() {
              actor) \
          select client_id, 7, '0199a000-0000-7000-8000-000000000003', now(), 'pending', \
              'confirmed', 'edge' from client",
+        "insert into audit (audit_id, at, actor, action, target, detail) \
+         values ('0199a000-0000-7000-8000-000000000004', now(), 'ada', 'price.set', 'BTC-EUR', \
+             '{}')",
     ] {
         assert_eq!(execute(&pool, statement).await, 1, "{statement}");
     }

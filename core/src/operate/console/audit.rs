@@ -47,6 +47,7 @@ pub(super) async fn verification(visit: &Visit<'_>) -> Result<Page, Refused> {
             ("Up to position", Cell::Text("/position")),
             ("That is all of them", Cell::Text("/complete")),
             ("MAC of the last one", Cell::Text("/mac")),
+            ("Archived up to", Cell::Text("/archived")),
             ("Broken", Cell::Json("/broken")),
         ]))
         p.hint { "Keep position and MAC elsewhere: rampart audit verify goes on from there." }

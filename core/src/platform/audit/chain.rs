@@ -4,12 +4,17 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::archive::archived_end;
 use crate::Core;
 use crate::platform::crypto::{MasterKey, Purpose, constant_time_eq};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Rows of one statement.
 const PAGE_ROWS: i64 = 2_000;
+
+/// The reason where a position has no row.
+const TAKEN_OUT: &str = "the row was taken out";
 
 /// A row with its place in the chain.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl ChainedRow<'_> {
 }
 
 /// A place in the chain: the MAC there stands for every row up to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) position: i64,
     pub(crate) mac: Vec<u8>,
@@ -64,8 +69,11 @@ impl Anchor {
         row: &ChainedRow<'_>,
         mac: &[u8],
     ) -> Result<Option<&'static str>> {
+        if row.position <= self.position {
+            return Ok(Some("the row before was put in twice"));
+        }
         if row.position != self.position + 1 {
-            return Ok(Some("the row was taken out"));
+            return Ok(Some(TAKEN_OUT));
         }
         let is_chained = constant_time_eq(&row.mac(keys, &self.mac)?, mac);
         Ok((!is_chained).then_some("the row was changed, or put in"))
@@ -86,6 +94,8 @@ pub(crate) struct Break {
 /// The result of a verification.
 #[derive(Debug)]
 pub(crate) struct Verified {
+    /// The last row that is archived; zero if none is.
+    pub(crate) archived: i64,
     /// Rows that hold.
     pub(crate) rows: i64,
     /// The last one that does.
@@ -102,7 +112,7 @@ impl Verified {
     }
 }
 
-/// Verifies the rows behind `start`, at most `rows_max`.
+/// Verifies the rows behind `start`, at most `rows_max`; where that is archived, the first ones left.
 pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<Verified> {
     let mut tx = core.db.begin().await?;
     sqlx::query!("set transaction isolation level repeatable read, read only")
@@ -112,15 +122,28 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
         r#"
         select position, mac, unchained,
             (select count(*) from audit where position is null) as "found_unchained!",
+            (select min(position) from audit) as first,
             (select max(position) from audit) as last,
-            (select mac from audit where position = $1) as start_mac
+            (select mac from audit where position = $1 limit 1) as start_mac
         from audit_head
         "#,
         start.position,
     )
     .fetch_one(&mut *tx)
     .await?;
-    let mut verified = Verified { rows: 0, end: start, complete: false, broken: None };
+    let archived = match head.first {
+        Some(first) if first > 1 => archived_end(&mut tx, first).await?.unwrap_or_default(),
+        Some(_) | None => Anchor::default(),
+    };
+    let is_left = start.position > archived.position;
+    let begins_at = if is_left { head.start_mac.unwrap_or_default() } else { archived.mac.clone() };
+    let mut verified = Verified {
+        archived: archived.position,
+        rows: 0,
+        end: if start.position < archived.position { archived } else { start },
+        complete: false,
+        broken: None,
+    };
     if head.unchained != head.found_unchained {
         return Ok(verified.broken_at(0, "a row from before the chain was put in or taken out"));
     }
@@ -129,39 +152,14 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
             verified.broken_at(head.position, "the end of the chain was taken out or put in")
         );
     }
-    let begins_at = head.start_mac.unwrap_or_default();
     if !constant_time_eq(&begins_at, &verified.end.mac) {
         let position = verified.end.position;
         return Ok(verified.broken_at(position, "the row is not the one of this MAC"));
     }
     while verified.rows < rows_max && verified.end.position < head.position {
-        let rows = sqlx::query!(
-            r#"
-            select position as "position!", mac as "mac!", audit_id, at, actor, action, target,
-                detail::text as "detail!"
-            from audit where position > $1 order by position limit $2
-            "#,
-            verified.end.position,
-            PAGE_ROWS.min(rows_max - verified.rows),
-        )
-        .fetch_all(&mut *tx)
-        .await?;
-        for row in rows {
-            let chained = ChainedRow {
-                position: row.position,
-                id: row.audit_id,
-                at: row.at,
-                actor: &row.actor,
-                action: &row.action,
-                target: &row.target,
-                detail: &row.detail,
-            };
-            if let Some(reason) = verified.end.refuses(&core.keys, &chained, &row.mac)? {
-                let position = verified.end.position + 1;
-                return Ok(verified.broken_at(position, reason));
-            }
-            verified.end = Anchor { position: row.position, mac: row.mac };
-            verified.rows += 1;
+        let rows = PAGE_ROWS.min(rows_max - verified.rows);
+        if let Some(found) = verify_page(core, &mut tx, &mut verified, rows).await? {
+            return Ok(verified.broken_at(found.position, found.reason));
         }
     }
     verified.complete = verified.end.position == head.position;
@@ -169,4 +167,46 @@ pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<
         return Ok(verified.broken_at(head.position, "the end of the chain was changed"));
     }
     Ok(verified)
+}
+
+/// Verifies the next rows, at most `rows_max`. Returns the first that does not hold.
+async fn verify_page(
+    core: &Core,
+    conn: &mut Connection,
+    verified: &mut Verified,
+    rows_max: i64,
+) -> Result<Option<Break>> {
+    // One more than there may be: only within a month is a position unique.
+    let rows = sqlx::query!(
+        r#"
+        select position as "position!", mac as "mac!", audit_id, at, actor, action, target,
+            detail::text as "detail!"
+        from audit where position > $1 and position <= $1 + $2 order by position limit $2 + 1
+        "#,
+        verified.end.position,
+        rows_max,
+    )
+    .fetch_all(conn)
+    .await?;
+    if rows.is_empty() {
+        let position = verified.end.position + 1;
+        return Ok(Some(Break { position, reason: TAKEN_OUT }));
+    }
+    for row in rows {
+        let chained = ChainedRow {
+            position: row.position,
+            id: row.audit_id,
+            at: row.at,
+            actor: &row.actor,
+            action: &row.action,
+            target: &row.target,
+            detail: &row.detail,
+        };
+        if let Some(reason) = verified.end.refuses(&core.keys, &chained, &row.mac)? {
+            return Ok(Some(Break { position: verified.end.position + 1, reason }));
+        }
+        verified.end = Anchor { position: row.position, mac: row.mac };
+        verified.rows += 1;
+    }
+    Ok(None)
 }

@@ -9,9 +9,10 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::fs::{self, OpenOptions};
 use tokio::io::{AsyncWriteExt as _, BufWriter};
 
-use super::partitions::{self, run};
+use super::partitions::{self, Table, run};
 use super::{connect_to_migrate, refused, turn};
 use crate::Core;
+use crate::platform::audit::archive as audit;
 use crate::platform::db::DatabaseError;
 use crate::platform::error::{Error, Result, database_message};
 use crate::platform::settings::{self, Retention};
@@ -64,8 +65,9 @@ async fn archive_next(
     lock_timeout_ms: u64,
 ) -> Result<Option<String>, DatabaseError> {
     let Some(folder) = &retention.archive_folder else { return Ok(None) };
-    for (table, _) in partitions::TABLES {
+    for Table { name: table, .. } in partitions::TABLES {
         let days = match table {
+            "audit" => retention.audit_days,
             "event" => retention.event_days,
             _ => retention.order_transition_days,
         };
@@ -111,31 +113,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The oldest of the partitions whose last month has ended this many days ago. What was before the
-/// first month ends where that begins.
+/// The oldest of the partitions whose last month has ended this many days ago; of the audit, if an edge
+/// has released it.
 async fn oldest(
     connection: &mut PgConnection,
     table: &str,
     days: u32,
 ) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        r"
-        select name from (
-            select c.relname::text as name,
-                case when c.relname ~ '_before_\d{4}_\d{2}$' then interval '0'
-                    else interval '1 month' end
-                + to_date(right(c.relname, 7), 'YYYY_MM') as ends_at
-            from pg_inherits join pg_class c on c.oid = inhrelid
-            where inhparent = to_regclass($1) and c.relname ~ '_\d{4}_\d{2}$'
-        ) month
-        where ends_at <= now() at time zone 'utc' - make_interval(days => $2)
-        order by ends_at limit 1
-        ",
-    )
-    .bind(table)
-    .bind(i32::try_from(days).unwrap_or(i32::MAX))
-    .fetch_optional(connection)
-    .await
+    let ended = partitions::ended(&mut *connection, table, days).await?;
+    let Some((partition, _)) = ended.into_iter().next() else { return Ok(None) };
+    let may_go = table != "audit" || audit::is_released(connection, &partition).await?;
+    Ok(may_go.then_some(partition))
 }
 
 /// Writes a partition to a file and drops it in one transaction, within which nobody else writes the
@@ -170,6 +158,10 @@ async fn move_out(
         return Err(failure);
     }
     fs::File::open(folder).await?.sync_all().await?;
+    if table == "audit" {
+        // Before the table is locked: whoever adds a row locks the head first.
+        audit::forget_unchained(&mut tx, partition).await?;
+    }
     run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
     run(&mut tx, &format!("drop table {partition}")).await?;
     tx.commit().await?;
@@ -201,20 +193,22 @@ async fn write(
 
 impl Core {
     /// Makes the partitions of the months to come and archives old ones, if the role of this edge's
-    /// connections may; `rampart migrate` and `rampart archive` do it otherwise. Shows how many months
-    /// are ready: one run of a worker.
+    /// connections may; `rampart migrate` and `rampart archive` do it otherwise. Releases months of the
+    /// audit, and shows how many months are ready: one run of a worker.
     ///
     /// # Errors
     /// When the database cannot be read, or a month cannot be made or archived: that is tried again at
     /// the next run, and what is ready is shown all the same.
     pub async fn maintain_partitions(&self) -> Result<()> {
         let maintained = self.make_and_archive().await;
+        // The next run archives it.
+        let released = self.release_audit().await;
         let mut connection = self.db.acquire().await?;
-        for (table, _) in partitions::TABLES {
-            let ahead = partitions::ahead(&mut *connection, table).await?;
-            self.metrics.partitions_ahead.with_label_values(&[table]).set(ahead.into());
+        for Table { name, .. } in partitions::TABLES {
+            let ahead = partitions::ahead(&mut *connection, name).await?;
+            self.metrics.partitions_ahead.with_label_values(&[name]).set(ahead.into());
         }
-        maintained
+        maintained.and(released)
     }
 
     async fn make_and_archive(&self) -> Result<()> {

@@ -1,17 +1,46 @@
-//! Partitions by month of events and timelines, which grow with every order. Deliveries have none: a
-//! claim of the queue would look at every month for every lane.
+//! Partitions by month of events, timelines and the audit, which grow with every order. Deliveries have
+//! none: a claim of the queue would look at every month for every lane.
 //!
 //! They are made by the role that owns the schema, since no edge's role may change it. Rows of a month
 //! without a partition go to the default one, so that a month that was forgotten loses nothing.
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgExecutor, Row as _};
+use uuid::Uuid;
 
 /// Months that have a partition before they begin.
 pub(super) const MONTHS_AHEAD: i32 = 3;
 
-/// The tables and the column of each whose UUID of version 7 tells the month.
-pub(super) const TABLES: [(&str, &str); 2] =
-    [("event", "event_id"), ("order_transition", "transition_id")];
+/// A table that is partitioned by month.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// The column whose UUID of version 7 tells the month.
+    id: &'static str,
+    /// Row-level security of each partition, for whoever names it: the end of a policy's name, and the
+    /// policy.
+    policies: [(&'static str, &'static str); 2],
+    /// The column that is unique within each partition, besides the key.
+    unique: Option<&'static str>,
+}
+
+/// The policies of a tenant's table.
+const OF_TENANT: [(&str, &str); 2] = [
+    (
+        "isolation",
+        "using (client_id = nullif(current_setting('rampart.client_id', true), '')::uuid)",
+    ),
+    ("all_tenants", "using ((select sees_all_tenants()))"),
+];
+
+/// Rows are read and added: there is no policy for update and delete, so that they find no row.
+const APPEND_ONLY: [(&str, &str); 2] =
+    [("read", "for select using (true)"), ("append", "for insert with check (true)")];
+
+/// The tables that have partitions.
+pub(super) const TABLES: [Table; 3] = [
+    Table { name: "event", id: "event_id", policies: OF_TENANT, unique: None },
+    Table { name: "order_transition", id: "transition_id", policies: OF_TENANT, unique: None },
+    Table { name: "audit", id: "audit_id", policies: APPEND_ONLY, unique: Some("position") },
+];
 
 /// A month, and the first ids of it and of the next one.
 struct Month {
@@ -44,14 +73,14 @@ pub(super) async fn create(
     if !is_owner(&mut *connection).await? {
         return Ok(false);
     }
-    for (table, id) in TABLES {
-        for month in missing(&mut *connection, table).await? {
-            if month_count(connection, table).await? == 0 {
-                begin_months(connection, table, id, &month, lock_timeout_ms).await?;
+    for table in &TABLES {
+        for month in missing(&mut *connection, table.name).await? {
+            if month_count(connection, table.name).await? == 0 {
+                begin_months(connection, table, &month, lock_timeout_ms).await?;
             }
             let mut tx = connection.begin().await?;
             run(&mut tx, &format!("set local lock_timeout = {lock_timeout_ms}")).await?;
-            let partition = format!("{table}_{}", month.name);
+            let partition = format!("{}_{}", table.name, month.name);
             let bounds = format!("for values from ('{}') to ('{}')", month.from, month.to);
             add(&mut tx, table, &partition, &bounds).await?;
             tx.commit().await?;
@@ -71,8 +100,8 @@ pub(super) async fn are_made(connection: &mut PgConnection) -> Result<bool, sqlx
     if !is_owner(&mut *connection).await? {
         return Ok(true);
     }
-    for (table, _) in TABLES {
-        if ahead(&mut *connection, table).await? < MONTHS_AHEAD {
+    for table in &TABLES {
+        if ahead(&mut *connection, table.name).await? < MONTHS_AHEAD {
             return Ok(false);
         }
     }
@@ -82,10 +111,41 @@ pub(super) async fn are_made(connection: &mut PgConnection) -> Result<bool, sqlx
 /// True if this role may make partitions.
 pub(super) async fn is_owner(executor: impl PgExecutor<'_>) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
-        "select coalesce((select pg_has_role(current_user, relowner, 'usage') and relkind = 'p' \
-         from pg_class where oid = to_regclass('event')), false)",
+        "select count(*) = cardinality($1) from pg_class \
+         where oid in (select to_regclass(name) from unnest($1) name) and relkind = 'p' \
+             and pg_has_role(current_user, relowner, 'usage')",
     )
+    .bind(TABLES.map(|table| table.name))
     .fetch_one(executor)
+    .await
+}
+
+/// The partitions whose last month has ended this many days ago, oldest first, each with the id that
+/// its own are below. That of before the first month ends where that begins.
+pub(crate) async fn ended(
+    executor: impl PgExecutor<'_>,
+    table: &str,
+    days: u32,
+) -> Result<Vec<(String, Uuid)>, sqlx::Error> {
+    sqlx::query_as(
+        r"
+        select name, next_id from (
+            select c.relname::text as name,
+                case when c.relname ~ '_before_\d{4}_\d{2}$' then interval '0'
+                    else interval '1 month' end
+                + to_date(right(c.relname, 7), 'YYYY_MM') as ends_at,
+                substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \(''([^'']+)''\)$')::uuid
+                    as next_id
+            from pg_inherits join pg_class c on c.oid = inhrelid
+            where inhparent = to_regclass($1) and c.relname ~ '_\d{4}_\d{2}$'
+        ) month
+        where ends_at <= now() at time zone 'utc' - make_interval(days => $2)
+        order by ends_at
+        ",
+    )
+    .bind(table)
+    .bind(i32::try_from(days).unwrap_or(i32::MAX))
+    .fetch_all(executor)
     .await
 }
 
@@ -126,11 +186,11 @@ async fn month_count(connection: &mut PgConnection, table: &str) -> Result<i64, 
 /// rows are read.
 async fn begin_months(
     connection: &mut PgConnection,
-    table: &str,
-    id: &str,
+    partitioned: &Table,
     first: &Month,
     lock_timeout_ms: u64,
 ) -> Result<(), sqlx::Error> {
+    let Table { name: table, id, .. } = partitioned;
     let (default, before) = (format!("{table}_default"), format!("{table}_before_{}", first.name));
     let proof = format!("{default}_is_before");
     let wait = format!("set local lock_timeout = {lock_timeout_ms}");
@@ -164,7 +224,7 @@ async fn begin_months(
     );
     run(&mut tx, &attach).await?;
     run(&mut tx, &format!("alter table {before} drop constraint {proof}")).await?;
-    add(&mut tx, table, &default, "default").await?;
+    add(&mut tx, partitioned, &default, "default").await?;
     tx.commit().await
 }
 
@@ -178,24 +238,21 @@ async fn policies(connection: &mut PgConnection, table: &str) -> Result<Vec<Stri
 /// Adds a partition, with row-level security of its own for whoever names it.
 async fn add(
     connection: &mut PgConnection,
-    table: &str,
+    table: &Table,
     partition: &str,
     bounds: &str,
 ) -> Result<(), sqlx::Error> {
-    for statement in [
-        format!("create table {partition} partition of {table} {bounds}"),
-        format!("alter table {partition} enable row level security"),
-        format!("alter table {partition} force row level security"),
-        format!(
-            "create policy {partition}_isolation on {partition} using (client_id = \
-             nullif(current_setting('rampart.client_id', true), '')::uuid)"
-        ),
-        format!(
-            "create policy {partition}_all_tenants on {partition} \
-             using ((select sees_all_tenants()))"
-        ),
-    ] {
-        run(connection, &statement).await?;
+    let name = table.name;
+    run(connection, &format!("create table {partition} partition of {name} {bounds}")).await?;
+    run(connection, &format!("alter table {partition} enable row level security")).await?;
+    run(connection, &format!("alter table {partition} force row level security")).await?;
+    for (end, policy) in table.policies {
+        let policy = format!("create policy {partition}_{end} on {partition} {policy}");
+        run(connection, &policy).await?;
+    }
+    if let Some(column) = table.unique {
+        // Without a name, which that of an earlier partition may have.
+        run(connection, &format!("create unique index on {partition} ({column})")).await?;
     }
     Ok(())
 }

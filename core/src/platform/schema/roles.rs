@@ -32,20 +32,42 @@ pub(super) async fn grant(connection: &mut PgConnection) -> Result<bool, sqlx::E
             return Ok(false);
         }
     }
+    let grants = grants(connection).await?;
+    connection.execute(AssertSqlSafe(format!("begin; {grants}; commit"))).await?;
+    Ok(true)
+}
+
+/// Grants the roles what they need in the transaction of a migration, if they exist.
+pub(super) async fn grant_again(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    for role in ROLES {
+        if !exists(connection, role).await? {
+            return Ok(());
+        }
+    }
+    let grants = grants(connection).await?;
+    connection.execute(AssertSqlSafe(grants)).await?;
+    Ok(())
+}
+
+/// The statements that grant the roles what they need.
+async fn grants(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
     let schema: String = sqlx::query_scalar("select quote_ident(current_schema())")
         .fetch_one(&mut *connection)
         .await?;
-    let (roles, append_only) = (ROLES.join(", "), APPEND_ONLY.join(", "));
-    let grants = format!(
-        "begin; \
-         grant usage on schema {schema} to {roles}; \
+    // A later migration may make some of them.
+    let append_only: Vec<String> = sqlx::query_scalar(
+        "select name from unnest($1) name where to_regclass(quote_ident(name)) is not null",
+    )
+    .bind(APPEND_ONLY)
+    .fetch_all(connection)
+    .await?;
+    let (roles, append_only) = (ROLES.join(", "), append_only.join(", "));
+    Ok(format!(
+        "grant usage on schema {schema} to {roles}; \
          grant select, insert, update, delete on all tables in schema {schema} to {roles}; \
          revoke insert, update, delete on _sqlx_migrations from {roles}; \
-         revoke update, delete on {append_only} from {roles}; \
-         commit"
-    );
-    connection.execute(AssertSqlSafe(grants)).await?;
-    Ok(true)
+         revoke update, delete on {append_only} from {roles}"
+    ))
 }
 
 /// True if nothing is left that this role may make or grant: the roles, and their use of every table

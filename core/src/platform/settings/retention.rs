@@ -31,6 +31,9 @@ pub struct Retention {
     /// The same for the timelines of orders.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub order_transition_days: Option<u32>,
+    /// The same for the audit; an edge must have released the month, whose rows it has verified.
+    #[schemars(range(min = 365, max = 36_500), extend("x-default" = "none: they stay"))]
+    pub audit_days: Option<u32>,
     /// Time since they were made or sent again after which deliveries that have ended are deleted.
     #[schemars(range(min = 30, max = 36_500), extend("x-default" = "none: they stay"))]
     pub delivery_days: Option<u32>,

@@ -31,7 +31,8 @@ async fn a_price_that_somebody_set_or_observed_stays() {
     assert_eq!(priced(&pool).await.len(), 9, "those of the first day");
     for statement in [
         "insert into audit (audit_id, at, actor, action, target, detail) \
-         values (gen_random_uuid(), now(), 'ada', 'price.set', 'LTC-EUR', '{\"price\": 85}')",
+         values ('0199a000-0000-7000-8000-000000000001', now(), 'ada', 'price.set', 'LTC-EUR', \
+             '{\"price\": 85}')",
         "update price set fixed = false where pair = 'XRP-EUR'",
     ] {
         sqlx::query(statement).execute(&pool).await.unwrap();

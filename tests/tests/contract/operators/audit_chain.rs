@@ -60,6 +60,20 @@ async fn what_was_changed_taken_out_or_put_in_is_found() {
 }
 
 #[tokio::test]
+async fn a_second_row_of_one_position_is_found() {
+    // Positions are unique within a month; this one is of another.
+    for position in [3, 6] {
+        let context = written().await;
+        let twice = format!(
+            "insert into audit select 'ffffffff-ffff-7fff-bfff-ffffffffffff'::uuid, at, actor, \
+                 action, target, detail, position, mac from audit where position = {position}"
+        );
+        tamper(&context, &twice).await;
+        assert_eq!(verification(&context).await["intact"], false, "{position}");
+    }
+}
+
+#[tokio::test]
 async fn an_end_that_was_kept_elsewhere_shows_a_chain_made_anew() {
     let context = written().await;
     let kept = verification(&context).await;
@@ -98,18 +112,28 @@ async fn a_role_without_bypass_cannot_rewrite_the_audit() {
         .fetch_one(context.db())
         .await
         .unwrap();
+    let tables: Vec<String> =
+        sqlx::query_scalar("select relid::text from pg_partition_tree('audit')")
+            .fetch_all(context.db())
+            .await
+            .unwrap();
+    assert_eq!(tables.len(), 6, "{tables:?}");
     let role = format!("writer_of_{database}");
     let mut connection = context.db().acquire().await.unwrap();
     for statement in [
         format!("create role {role}"),
-        format!("grant all on audit to {role}"),
+        format!("grant all on all tables in schema public to {role}"),
         format!("set role {role}"),
     ] {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut *connection).await.unwrap();
     }
-    for statement in ["update audit set actor = 'eve'", "delete from audit"] {
-        let done = sqlx::query(statement).execute(&mut *connection).await.unwrap();
-        assert_eq!(done.rows_affected(), 0, "{statement}");
+    for table in tables {
+        for statement in
+            [format!("update {table} set actor = 'eve'"), format!("delete from {table}")]
+        {
+            let done = sqlx::query(AssertSqlSafe(&*statement)).execute(&mut *connection).await;
+            assert_eq!(done.unwrap().rows_affected(), 0, "{statement}");
+        }
     }
     for statement in
         ["reset role".to_owned(), format!("drop owned by {role}"), format!("drop role {role}")]

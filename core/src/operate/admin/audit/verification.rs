@@ -30,14 +30,14 @@ impl Endpoint for VerifyAudit {
         summary: "Verify that no row of the audit was changed, taken out or put in",
         details: "At most 100000 rows; `after` with the answer's `position` and `mac` continues. \
                   Keep the last ones elsewhere: a later verification from there also tells whether \
-                  that row is still the same.",
+                  that row is still the same, until it is archived.",
         query: &[
             optional("after", Kind::Integer(0, i64::MAX), "The position to begin behind."),
             optional("mac", Kind::Text, "The MAC of the row there, in hex."),
         ],
         answer: r#"{"intact": true, "rows": 412, "position": 412, "complete": true,
             "mac": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
-            "broken": null}"#,
+            "archived": 0, "broken": null}"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -59,13 +59,20 @@ impl Endpoint for VerifyAudit {
     }
 
     async fn call(core: &Core, _: Operator, Start(start): Start) -> Result<Json<Verification>> {
+        let after = start.position;
         let verified = verify(core, start, ROWS_MAX).await?;
+        let archived = verified.archived;
+        if (1..archived).contains(&after) {
+            let reason = format!("after: the rows up to {archived} are archived");
+            return Err(Denial::unprocessable(reason).into());
+        }
         Ok(Json(Verification {
             intact: verified.broken.is_none(),
             rows: verified.rows,
             position: verified.end.position,
             mac: hex::encode(&verified.end.mac),
             complete: verified.complete,
+            archived,
             broken: verified.broken,
         }))
     }
@@ -96,6 +103,8 @@ pub struct Verification {
     mac: String,
     /// `true` if it is the last one of the audit.
     complete: bool,
+    /// The last row that is archived and no longer here; 0 if none is.
+    archived: i64,
     /// The first place that is not as it was written.
     broken: Option<Break>,
 }
