@@ -3,7 +3,7 @@
 
 mod alone;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -36,7 +36,12 @@ pub(crate) struct Difference {
     currency: String,
     /// By the books, where the two differ, or where an earlier line of the statement is that payment.
     booked_amount: Option<JsonDecimal>,
-    /// References besides that its payment may have: kept for the check of the books, and in no answer.
+    /// IBAN of its account; empty where the statement names none. Kept for the check of the books, as
+    /// what follows, and in no answer.
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    account: String,
+    /// References besides that its payment may have.
     #[schemars(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_references: Vec<String>,
@@ -45,8 +50,17 @@ pub(crate) struct Difference {
 impl Difference {
     /// The difference as answers have it.
     pub(crate) fn told(self) -> Self {
-        Self { other_references: Vec::new(), ..self }
+        Self { account: String::new(), other_references: Vec::new(), ..self }
     }
+}
+
+/// An account that a statement has lines of.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub(crate) struct Account {
+    /// The currency's code, or the asset's code or CAIP-19 id.
+    currency: String,
+    /// Its IBAN; empty where the statement names none.
+    account: String,
 }
 
 /// The result of a reconciliation.
@@ -55,6 +69,8 @@ pub(crate) struct Reconciled {
     pub(crate) matched: i32,
     pub(crate) recorded: i32,
     pub(crate) differences: Vec<Difference>,
+    /// The statement's accounts; those of a reconciliation that is read again are left out.
+    pub(crate) accounts: BTreeSet<Account>,
 }
 
 /// A payment of the connector in the books. What left is negative.
@@ -132,6 +148,7 @@ pub(crate) async fn reconcile(
     seen.extend(begins);
     result.differences.extend(in_books_alone(core, connector, &coverage, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX + 1);
+    result.accounts = coverage.accounts;
     Ok(result)
 }
 
@@ -144,6 +161,7 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
         amount: JsonDecimal(line.amount),
         currency: line.currency.clone(),
         booked_amount: booked.map(JsonDecimal),
+        account: line.account.clone(),
         other_references,
     }
 }

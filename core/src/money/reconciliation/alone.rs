@@ -1,28 +1,37 @@
 //! What the books have of the days of a statement, and the statement has not.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use rampart_statement::Line;
 use rampart_types::JsonDecimal;
 
-use super::{DIFFERENCES_MAX, Difference};
+use super::{Account, DIFFERENCES_MAX, Difference};
 use crate::Core;
 use crate::platform::error::Result;
 
-/// The days and the currencies that a statement covers.
+/// The days and the accounts that a statement covers.
 pub(super) struct Coverage {
     days: Vec<DateTime<Utc>>,
-    currencies: Vec<String>,
+    pub(super) accounts: BTreeSet<Account>,
 }
 
 impl Coverage {
     pub(super) fn of(lines: &[Line]) -> Self {
-        let currencies: HashSet<_> = lines.iter().map(|line| line.currency.clone()).collect();
+        let account = |line: &Line| Account {
+            currency: line.currency.clone(),
+            account: line.account.clone(),
+        };
         Self {
             days: lines.iter().filter_map(Line::at).collect(),
-            currencies: currencies.into_iter().collect(),
+            accounts: lines.iter().map(account).collect(),
         }
+    }
+
+    /// The account that a payment of this currency is missing in; the books know of no more than one.
+    fn account(&self, currency: &str) -> String {
+        let found = self.accounts.iter().find(|account| account.currency == currency);
+        found.map(|account| account.account.clone()).unwrap_or_default()
     }
 }
 
@@ -34,12 +43,14 @@ impl Coverage {
 pub(super) async fn in_books_alone(
     core: &Core,
     connector: &str,
-    Coverage { days, currencies }: &Coverage,
+    coverage: &Coverage,
     seen: &[String],
 ) -> Result<Vec<Difference>> {
+    let Coverage { days, accounts } = coverage;
     let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
         return Ok(Vec::new());
     };
+    let currencies: Vec<String> = accounts.iter().map(|account| account.currency.clone()).collect();
     // A payout is reported by its begin and by its end: the one that moved it has the entry.
     let until = *last + chrono::TimeDelta::days(1);
     let most = i64::try_from(DIFFERENCES_MAX + 1).unwrap_or(i64::MAX);
@@ -89,12 +100,13 @@ pub(super) async fn in_books_alone(
         until,
         seen,
         most,
-        currencies,
+        &currencies,
     )
     .fetch_all(&core.db)
     .await?;
     let missing = rows.into_iter().map(|row| Difference {
         side: "books".to_owned(),
+        account: coverage.account(&row.currency),
         provider_reference: row.provider_reference,
         amount: JsonDecimal(row.amount),
         currency: row.currency,

@@ -2,6 +2,8 @@
 
 pub mod list;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -21,7 +23,7 @@ use crate::endpoint::{Body, Created, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::store::{MANUAL, currency_of};
-use crate::money::reconciliation::{DIFFERENCES_MAX, Difference, Reconciled, reconcile};
+use crate::money::reconciliation::{Account, DIFFERENCES_MAX, Difference, Reconciled, reconcile};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
@@ -100,7 +102,8 @@ impl Endpoint for Reconcile {
         let mut tx = core.db.begin().await?;
         let created_at = sqlx::query_scalar!(
             "insert into reconciliation (reconciliation_id, connector, matched, recorded, \
-             differences, digest, actor) values ($1, $2, $3, $4, $5, $6, $7) returning created_at",
+             differences, digest, actor, accounts) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+             returning created_at",
             id,
             connector,
             result.matched,
@@ -108,6 +111,7 @@ impl Endpoint for Reconcile {
             JsonColumn(&result.differences) as JsonColumn<&Vec<Difference>>,
             digest.as_ref(),
             actor,
+            JsonColumn(&result.accounts) as JsonColumn<&BTreeSet<Account>>,
         )
         .fetch_one(&mut *tx)
         .await?;
@@ -207,7 +211,7 @@ pub struct Reconciliation {
 
 impl Reconciliation {
     fn new(id: Uuid, connector: String, result: Reconciled, created_at: DateTime<Utc>) -> Self {
-        let Reconciled { matched, recorded, differences } = result;
+        let Reconciled { matched, recorded, differences, .. } = result;
         let has_more = differences.len() > DIFFERENCES_MAX;
         let differences = differences.into_iter().take(DIFFERENCES_MAX).map(Difference::told);
         let differences = differences.collect();
@@ -252,8 +256,12 @@ impl Endpoint for ReadReconciliation {
         .fetch_optional(&core.db)
         .await?;
         let row = row.ok_or_else(unknown)?;
-        let (matched, recorded) = (row.matched, row.recorded);
-        let result = Reconciled { matched, recorded, differences: row.differences.0 };
+        let result = Reconciled {
+            matched: row.matched,
+            recorded: row.recorded,
+            differences: row.differences.0,
+            ..Reconciled::default()
+        };
         Ok(Json(Reconciliation::new(id, row.connector, result, row.created_at)))
     }
 }

@@ -3,8 +3,8 @@
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
-use super::pay;
-use super::statements::reconcile_at;
+use super::statements::{camt, credit, reconcile_at};
+use super::{pay, problems};
 
 /// Lays these lines of a statement beside the books of what operators have booked.
 async fn reconcile(context: &TestContext, lines: &str) -> Value {
@@ -51,4 +51,40 @@ async fn a_payment_that_was_given_back_or_taken_before_it_is_recorded_by_its_own
             assert_eq!(made["differences"], json!([]), "{kind}");
         }
     }
+}
+
+/// The references of what is open of accounts at providers.
+async fn open(context: &TestContext) -> Vec<String> {
+    let found = problems(context).await;
+    let reference = |found: &Value| {
+        let text = found["problem"].as_str().unwrap();
+        text.split_whitespace().next().unwrap().to_owned()
+    };
+    found.iter().map(reference).collect()
+}
+
+#[tokio::test]
+async fn a_statement_of_one_account_hides_no_difference_of_another() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    reconcile(&context, "2026-03-01,-5,EUR,fee-eur\n").await;
+    reconcile(&context, "2026-03-01,-5,USD,fee-usd\n").await;
+    assert_eq!(open(&context).await, ["fee-eur", "fee-usd"]);
+    reconcile(&context, "2026-03-01,-6,EUR,rent-eur\n").await;
+    assert_eq!(open(&context).await, ["fee-usd", "rent-eur"], "the last one of each");
+
+    let of = async |iban: &str, reference: &str| {
+        let account = format!("<Stmt><Acct><Id><IBAN>{iban}</IBAN></Id></Acct>");
+        let debit = credit(reference, "").replace("CRDT", "DBIT");
+        let statement = camt(&[debit]).replace("<Stmt>", &account);
+        reconcile_at(&context, "/admin/v1/reconciliations?connector=manual", &statement).await
+    };
+    of("NL02ABNA0123456789", "one-1").await;
+    of("NL58ABNA0000000001", "other-1").await;
+    // What no account is named of may have been of any.
+    assert_eq!(open(&context).await, ["fee-usd", "one-1", "other-1"]);
+    of("NL02ABNA0123456789", "one-2").await;
+    assert_eq!(open(&context).await, ["fee-usd", "one-2", "other-1"]);
+    reconcile(&context, "2026-03-01,0,EUR,notice\n").await;
+    assert_eq!(open(&context).await, ["fee-usd"], "it is of any account in euros");
 }

@@ -32,28 +32,27 @@ impl Open {
 /// statement's amount under one of its references, which they have for an earlier line where they had
 /// it at the time, or when a later statement does not show it.
 pub(super) async fn check(core: &Core) -> Result<Page> {
-    let checked = sqlx::query_scalar!(
-        r#"select count(distinct connector) as "checked!" from reconciliation"#
-    )
-    .fetch_one(&core.db)
-    .await?;
+    let checked =
+        sqlx::query_scalar!(r#"select count(*) as "checked!" from last_reconciliations()"#)
+            .fetch_one(&core.db)
+            .await?;
     let open = sqlx::query_as!(
         Open,
         r#"
-        with last as (
-            select distinct on (connector) connector, differences from reconciliation
-            order by connector, created_at desc
-        )
         select last.connector as "connector!", d.side as "side!",
             d."providerReference" as "reference!", d.amount as "amount!", d.currency as "currency!"
-        from last cross join lateral jsonb_to_recordset(last.differences)
-            as d (side text, "providerReference" text, amount numeric, currency text,
+        from last_reconciliations() last
+        join reconciliation r on r.reconciliation_id = last.reconciliation_id
+        cross join lateral jsonb_to_recordset(r.differences)
+            as d (side text, account text, "providerReference" text, amount numeric, currency text,
                 "bookedAmount" numeric, "otherReferences" jsonb)
         cross join lateral (
             select array_append(array(
                 select jsonb_array_elements_text(coalesce(d."otherReferences", '[]'))),
                 d."providerReference") as "references") named
-        where d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
+        where (last.currency is null
+                or d.currency = last.currency and coalesce(d.account, '') = last.account)
+            and (d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
             or not exists (
             select from payment p
             where p.connector = last.connector
@@ -70,7 +69,7 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = last.connector
                 and c.provider_reference = any (named."references")
-                and p.currency = d.currency and -c.amount - c.rest = d.amount)
+                and p.currency = d.currency and -c.amount - c.rest = d.amount))
         order by last.connector, d."providerReference"
         "#,
     )
