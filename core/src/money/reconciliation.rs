@@ -123,6 +123,9 @@ pub(crate) async fn reconcile(
         seen.extend(references);
         let free = |payment: &&Booked| payment.is_same(&line) && !taken.contains(&payment.key());
         let comes_in = line.amount > Decimal::ZERO && !is_return_of_ours(&line);
+        if comes_in && is_before_its_dispute(&line, &booked) {
+            booked.clear();
+        }
         // What was told first of a payment that comes in has its reference, and is not that.
         let is_other = |payment: &&Booked| !(comes_in && payment.takes_back);
         if let Some(payment) = booked.iter().find(free) {
@@ -170,6 +173,20 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
 /// of that: recorded as a payment that came in, the same money would be booked twice.
 fn is_return_of_ours(line: &Line) -> bool {
     !line.return_reason.is_empty() && !line.end_to_end_id.is_empty()
+}
+
+/// True for the line of a payment that the books have not, though they have what took it back under its
+/// reference, and maybe the end of that dispute, which moved the same amount the same way.
+fn is_before_its_dispute(line: &Line, booked: &[Booked]) -> bool {
+    let is_arrival = |payment: &Booked| {
+        PaymentKind::from_name(&payment.kind).is_some_and(PaymentKind::is_arrival)
+    };
+    let takes_back = |payment: &Booked| {
+        payment.is_named
+            && payment.takes_back
+            && line.at().is_none_or(|day| day <= payment.occurred_at)
+    };
+    !booked.iter().any(is_arrival) && booked.iter().any(takes_back)
 }
 
 /// The references that a payment of the line may have: the bank's; of a transfer of ours, that left or

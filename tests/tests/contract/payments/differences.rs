@@ -53,6 +53,26 @@ async fn a_payment_that_was_given_back_or_taken_before_it_is_recorded_by_its_own
     }
 }
 
+#[tokio::test]
+async fn a_payment_whose_dispute_was_won_before_it_is_recorded_by_its_own_line() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (kind, day) in [("disputed", 2), ("dispute-won", 3)] {
+        let told = json!({"kind": kind, "occurredAt": format!("2026-03-0{day}T09:00:00Z")});
+        pay(&context, "bank-1", told).await.assert_status(201);
+    }
+    let lines = "2026-03-03,100,EUR,bank-1\n2026-03-02,-100,EUR,bank-1\n";
+    let made = reconcile(&context, lines).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
+    let lines = format!("2026-03-01,100,EUR,bank-1\n{lines}");
+    for (matched, recorded) in [(2, 1), (3, 0)] {
+        let made = reconcile(&context, &lines).await;
+        let seen = (&made["matched"], &made["recorded"]);
+        assert_eq!(seen, (&json!(matched), &json!(recorded)));
+        assert_eq!(made["differences"], json!([]));
+    }
+}
+
 /// The references of what is open of accounts at providers.
 async fn open(context: &TestContext) -> Vec<String> {
     let found = problems(context).await;
