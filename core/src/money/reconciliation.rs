@@ -246,9 +246,7 @@ async fn find(
             where p.connector = $1
                 -- the rest of what was confirmed is of the same line
                 and not (p.kind = 'refunded' and exists (
-                    select from refund_confirmation c
-                    where c.connector = $1 and c.provider_reference = p.provider_reference
-                        and c.rest = p.amount))
+                    select from refund_of_rest($1, p.provider_reference, p.amount)))
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
                 p.kind, -c.amount - c.rest, c.provider_reference = any ($3), false

@@ -78,9 +78,7 @@ pub(super) async fn in_books_alone(
                         and e.payment_id = p.payment_id and e.kind <> 'network-fee'))
                 -- the rest of what was confirmed is of the same line
                 and not (p.kind = 'refunded' and exists (
-                    select from refund_confirmation c
-                    where c.connector = $1 and c.provider_reference = p.provider_reference
-                        and c.rest = p.amount))
+                    select from refund_of_rest($1, p.provider_reference, p.amount)))
             union all
             -- by the provider's reference, not by that of the refund by hand
             select c.provider_reference, p.currency, c.occurred_at, c.payment_id,
