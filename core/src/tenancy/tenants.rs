@@ -13,6 +13,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use rust_decimal::Decimal;
+use sqlx::PgExecutor;
 
 use crate::http::fields::Fields;
 use crate::http::html::brand::Brand;
@@ -303,6 +304,18 @@ impl AllowedSenders {
         });
         certified && (self.networks.is_empty() || self.networks.iter().any(known))
     }
+}
+
+/// The id of the tenant with this slug, partner or house; `None` if there is none.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn id_of(
+    executor: impl PgExecutor<'_>,
+    slug: &str,
+) -> Result<Option<ClientId>, sqlx::Error> {
+    let id = sqlx::query_scalar!("select client_id from client where slug = $1", slug);
+    Ok(id.fetch_optional(executor).await?.map(ClientId::from))
 }
 
 /// Most networks of one partner, and of one API key.

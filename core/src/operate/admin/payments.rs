@@ -18,6 +18,7 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::payments::PaymentState;
 use crate::platform::error::{Denial, Result};
+use crate::tenancy::tenants::id_of;
 use rampart_types::{JsonDecimal, OrderId};
 
 /// The path's `{id}`.
@@ -111,8 +112,9 @@ impl Criteria {
         check_page(core, self.after).await?;
         let client = match &self.partner {
             Some(slug) => {
-                let Some(client) = client_of(core, slug).await? else { return Ok(Vec::new()) };
-                Some(client)
+                // By its id the server knows how many payments it has.
+                let Some(client) = id_of(&core.db, slug).await? else { return Ok(Vec::new()) };
+                Some(client.uuid())
             }
             None => None,
         };
@@ -202,12 +204,6 @@ impl Payment {
             recorded_at: found.recorded_at,
         }
     }
-}
-
-/// The id of the partner with this slug, or of the house: by it the server knows how much it has.
-async fn client_of(core: &Core, slug: &str) -> Result<Option<Uuid>> {
-    let client = sqlx::query_scalar!("select client_id from client where slug = $1", slug);
-    Ok(client.fetch_optional(&core.db).await?)
 }
 
 /// Checks that there is the payment behind which a page begins.

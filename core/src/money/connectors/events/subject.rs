@@ -8,6 +8,7 @@ use crate::money::connectors::deposits;
 use crate::money::payments::store::currency_of;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::tenancy::tenants::id_of;
 use crate::trading::orders::column::id;
 
 /// The client and the order that an event is about: those that it names, else those of its command,
@@ -43,10 +44,7 @@ pub(super) async fn subject(
 /// The partner that an event names, if there is one of this slug.
 async fn partner(conn: &mut Connection, report: &Report) -> Result<Option<ClientId>> {
     let Some(slug) = &report.partner else { return Ok(None) };
-    let found = sqlx::query_scalar!("select client_id from client where slug = $1", slug)
-        .fetch_optional(conn)
-        .await?;
-    Ok(found.map(ClientId::from))
+    Ok(id_of(conn, slug).await?)
 }
 
 /// The client and the order of the command that an event follows from, which must be the connector's.
