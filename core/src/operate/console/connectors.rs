@@ -17,8 +17,8 @@ pub(super) const CONNECTORS: List = List {
     columns: COLUMNS,
     empty: "Add the first connector.",
 };
-/// A connector's state.
-pub(super) const COLUMNS: &[(&str, Cell)] = &[
+/// A connector's state: its name, what list and page both show, and its card form.
+const CELLS: [(&str, Cell); 9] = [
     ("Connector", Cell::Link("/console/connectors/", "/name")),
     ("Last contact", Cell::Time("/lastContactAt")),
     ("Queue", Cell::Text("/queueLength")),
@@ -27,7 +27,18 @@ pub(super) const COLUMNS: &[(&str, Cell)] = &[
     ("Capabilities", Cell::Words("/capabilities")),
     ("Methods", Cell::Words("/methods")),
     ("Assets", Cell::Words("/assets")),
+    ("Card form", Cell::Json("/cardElement")),
 ];
+/// Cells of a connector in a list.
+pub(super) const COLUMNS: &[(&str, Cell)] = {
+    let [columns @ .., _] = &CELLS;
+    columns
+};
+/// Cells of a connector's own page.
+const FACTS: &[(&str, Cell)] = {
+    let [_, facts @ ..] = &CELLS;
+    facts
+};
 
 /// What is done without a connector that is there.
 pub(super) const NEW_CONNECTOR: Subject = Subject {
@@ -67,16 +78,7 @@ pub(super) const CONNECTOR: Subject = Subject {
     section: SECTION,
     page: "/console/connectors/{name}",
     read: "/admin/v1/connectors/{name}",
-    facts: &[
-        ("Last contact", Cell::Time("/lastContactAt")),
-        ("Queue", Cell::Text("/queueLength")),
-        ("Oldest command", Cell::Time("/oldestCommandAt")),
-        ("Failures", Cell::Text("/failures")),
-        ("Capabilities", Cell::Words("/capabilities")),
-        ("Methods", Cell::Words("/methods")),
-        ("Assets", Cell::Words("/assets")),
-        ("Card form", Cell::Json("/cardElement")),
-    ],
+    facts: FACTS,
     actions: &[
         Action::new(
             "rotate",
