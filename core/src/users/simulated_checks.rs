@@ -22,23 +22,20 @@ pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     .fetch_optional(&mut *conn)
     .await?;
     let Some(client) = client else { return Ok(()) };
-    let mut after = Some(Uuid::nil());
-    while let Some(user) = after {
-        after = reset_users(conn, client, user).await?;
-    }
-    // A check that is under way would stand in the way of the provider's. After the users: whoever ends
-    // one has locked its user.
-    let mut after = Some(Uuid::nil());
-    while let Some(user) = after {
-        after = end_checks(conn, client, user).await?;
+    let mut after = Uuid::nil();
+    while let Some(last) = reset_users(conn, client, after).await? {
+        // A check that is under way would stand in the way of the provider's. After the users: whoever
+        // ends one has locked its user.
+        end_checks(conn, client, after, last).await?;
+        after = last;
     }
     // After the users: whoever opens an account locks its user.
     while reset_accounts(&mut *conn, client).await? > 0 {}
     Ok(())
 }
 
-/// Resets the users after this one, locked in the order of their ids; the last one, if there may be
-/// more. Every row is written: that of a user whose check is about to be simulated is waited for.
+/// Resets the next users after this one, locked in the order of their ids; the last of them, if there
+/// are any. Every row is written: that of a user whose check is about to be simulated is waited for.
 async fn reset_users(conn: &mut Connection, client: Uuid, after: Uuid) -> Result<Option<Uuid>> {
     let last = sqlx::query_scalar!(
         r#"
@@ -75,30 +72,19 @@ async fn reset_users(conn: &mut Connection, client: Uuid, after: Uuid) -> Result
     Ok(last)
 }
 
-/// Ends the identity checks of the users after this one, in the order of their ids; the last one, if
-/// there may be more.
-async fn end_checks(conn: &mut Connection, client: Uuid, after: Uuid) -> Result<Option<Uuid>> {
-    let last = sqlx::query_scalar!(
-        r#"
-        with page as materialized (
-            select user_id from end_user where client_id = $1 and user_id > $2
-            order by user_id limit $3
-        ), ended as (
-            update command c
-            set state = 'rejected', finished_at = coalesce(finished_at, now())
-            from page p
-            where c.client_id = $1 and c.user_id = p.user_id and c.connector = 'sandbox'
-                and c.kind = 'identity.start' and c.state <> 'rejected'
-        )
-        select user_id as "user_id!" from page order by user_id desc limit 1
-        "#,
+/// Ends the identity checks of the users after the one and up to the other.
+async fn end_checks(conn: &mut Connection, client: Uuid, after: Uuid, last: Uuid) -> Result<()> {
+    sqlx::query!(
+        "update command set state = 'rejected', finished_at = coalesce(finished_at, now()) \
+         where client_id = $1 and user_id > $2 and user_id <= $3 and connector = 'sandbox' \
+             and kind = 'identity.start' and state <> 'rejected'",
         client,
         after,
-        ROWS_MAX,
+        last,
     )
-    .fetch_optional(conn)
+    .execute(conn)
     .await?;
-    Ok(last)
+    Ok(())
 }
 
 /// Resets accounts; the number of them.
