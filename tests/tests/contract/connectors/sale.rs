@@ -362,3 +362,18 @@ async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
     retry(&second).await;
     assert!(transfers(&context, &connector).await.is_empty(), "it was sent by hand");
 }
+
+#[tokio::test]
+async fn a_sale_whose_money_has_left_is_not_refunded_before_it_waits() {
+    let context = TestContext::start().await;
+    let (connector, sale) = deposited(&context).await;
+    let transfer = transfers(&context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    for (event, status) in [("refund", 409), ("hold", 200), ("refund", 200)] {
+        let body = json!({"event": event, "reason": "asked for"});
+        context.admin(Method::POST, &path, body).await.assert_status(status);
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}

@@ -76,8 +76,8 @@ pub(crate) struct Facts {
     pub(crate) expires_at: Option<DateTime<Utc>>,
     /// The database's time, at which they are judged.
     pub(crate) read_at: DateTime<Utc>,
-    /// True if coins were sent to the user; never for a sale.
-    pub(crate) coins_sent: bool,
+    /// True if coins were sent to the user, or the money of a sale in progress has left.
+    pub(crate) payout_sent: bool,
     /// The price of the moment, if the order's rate is fixed when it is paid.
     pub(crate) live_price: Option<Decimal>,
     /// True if that price has moved too far to go on, or there is none.
