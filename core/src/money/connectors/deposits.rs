@@ -237,9 +237,10 @@ pub(super) async fn store(
         };
         let address = entry["address"].as_str().unwrap_or_default();
         match parse(catalogue, asset, address, &tag) {
-            Some((address, _)) => {
+            Some((address, tag)) => {
                 addresses.push(address.as_str().to_owned());
-                tags.push(tag);
+                // As its sale has it: of one number there is one address, however it is spelled.
+                tags.push(tag.map(|tag| tag.to_string()).unwrap_or_default());
             }
             None => tracing::warn!(connector, asset, "a deposit address is not valid"),
         }
@@ -258,8 +259,9 @@ pub(super) async fn store(
     Ok(())
 }
 
-/// The sale that an address was given to, in whichever case a chain's programs spell it. Of sales of
-/// several assets with one address, as accounts of a chain may have it, that of the asset which came.
+/// The sale that an address was given to, in whichever case a chain's programs spell it, and with
+/// whichever zeros before its tag. Of sales of several assets with one address, as accounts of a chain
+/// may have it, that of the asset which came.
 ///
 /// # Errors
 /// When the database cannot be read.
@@ -272,18 +274,25 @@ pub(super) async fn sale_of(
     asset: Option<&str>,
 ) -> Result<Option<OrderKey>> {
     let snapshot = core.snapshots.current();
-    let parsed = asset.and_then(|asset| parse(&snapshot.catalogue, asset, address, ""));
-    let spellings =
-        parsed.map_or_else(|| vec![address.to_owned()], |(address, _)| address.spellings());
+    let parsed = asset.and_then(|asset| {
+        let parse = |tag| parse(&snapshot.catalogue, asset, address, tag);
+        parse(tag).or_else(|| parse(""))
+    });
+    let (spellings, plain_tag) = match parsed {
+        Some((address, tag)) => (address.spellings(), tag.map(|tag| tag.to_string())),
+        None => (vec![address.to_owned()], None),
+    };
+    // An edge of the version before has stored it as its connector has spelled it.
+    let tags: Vec<String> = plain_tag.into_iter().chain([tag.to_owned()]).collect();
     let found = sqlx::query!(
         r#"
         select taken_by as "taken_by!", taken_for as "taken_for!" from deposit_address
-        where connector = $1 and address = any ($2) and tag = $3 and taken_by is not null
+        where connector = $1 and address = any ($2) and tag = any ($3) and taken_by is not null
         order by asset = $4 desc, added_at limit 1
         "#,
         connector,
         &spellings,
-        tag,
+        &tags,
         asset,
     )
     .fetch_optional(conn)

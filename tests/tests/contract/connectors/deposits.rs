@@ -9,19 +9,22 @@ use crate::payments::problems;
 
 #[tokio::test]
 async fn a_tag_is_known_as_a_number_too() {
-    let context = TestContext::start().await;
-    let (acme, connector) = live(&context).await;
-    let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": 12345}]);
-    connector.fill_pool(&context, "XRP", made).await;
-    let sale = sell_of(&acme, "XRP-EUR", 200.0).await.assert_status(200).json();
-    let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "XRP", "amount": 200,
-        "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "ab12",
-        "address": sale["walletAddress"], "tag": 12345, "transactionId": "ab12",
-        "confirmations": 12});
-    connector.event(deposit).await.assert_status(200);
-    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
-    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
-    assert_eq!(seen["status"], "in progress");
+    for (made, told) in [(json!(12345), json!(12345)), (json!("0012345"), json!("012345"))] {
+        let context = TestContext::start().await;
+        let (acme, connector) = live(&context).await;
+        let made = json!([{"address": "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh", "tag": made}]);
+        connector.fill_pool(&context, "XRP", made).await;
+        let sale = sell_of(&acme, "XRP-EUR", 200.0).await.assert_status(200).json();
+        assert_eq!(sale["destinationTag"], 12345);
+        let deposit = json!({"id": "d-1", "kind": "deposit.received", "asset": "XRP", "amount": 200,
+            "occurredAt": "2026-03-01T12:00:00Z", "providerReference": "ab12",
+            "address": sale["walletAddress"], "tag": told, "transactionId": "ab12",
+            "confirmations": 12});
+        connector.event(deposit).await.assert_status(200);
+        let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+        let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+        assert_eq!(seen["status"], "in progress");
+    }
 }
 
 #[tokio::test]
