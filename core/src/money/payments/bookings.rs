@@ -2,6 +2,7 @@
 //! payment that caused it, unless it was recorded before, and the entries.
 
 use chrono::{DateTime, Utc};
+use rampart_statement::stored_reference;
 use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
@@ -104,6 +105,11 @@ impl Booking<'_> {
         }
     }
 
+    /// The reference of a payment by the transaction on chain, which may pay several orders.
+    fn reference_of_transaction(&self) -> Option<String> {
+        self.reference.map(|id| stored_reference(&format!("{}/{id}", self.key.order)))
+    }
+
     /// Stores a payment of the order itself, unless one is recorded already.
     async fn payment(
         &self,
@@ -141,11 +147,7 @@ impl Booking<'_> {
             let is_coins = self.side == Side::Sell;
             let (kind, reference) = match self.side {
                 Side::Buy => (PaymentKind::Received, self.reference.map(str::to_owned)),
-                // One transaction on chain may pay several orders.
-                Side::Sell => (
-                    PaymentKind::DepositReceived,
-                    self.reference.map(|id| format!("{}/{id}", self.key.order)),
-                ),
+                Side::Sell => (PaymentKind::DepositReceived, self.reference_of_transaction()),
             };
             let connector = connector_of(self.actor);
             let reference = reference.as_deref();
@@ -288,7 +290,7 @@ impl Booking<'_> {
         let owed = Position::of_order(conn, self.key).await?.owed(PayoutPayable, currency);
         let amount = if owed.is_zero() { payout } else { owed };
         let connector = connector_of(self.actor);
-        let reference = self.reference.map(|id| format!("{}/{id}", self.key.order));
+        let reference = self.reference_of_transaction();
         let reference = reference.as_deref();
         let payment = self.payment(conn, kind, connector, amount, currency, reference).await?;
         let Some(payment) = payment else { return Ok(Booked::KnownReference) };

@@ -137,3 +137,20 @@ async fn more_coins_than_a_sale_waits_for_take_two_persons() {
     happen(json!({"event": "payment-received"})).await.assert_status(200);
     happen(json!({"event": "paid-out"})).await.assert_status(200);
 }
+
+#[tokio::test]
+async fn the_longest_names_of_transactions_are_taken() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let sale = ann.sale(|_| ()).await;
+    let longest = "a".repeat(255);
+    let paid = json!({"event": "payment-received", "reference": longest});
+    let moved = happen(&context, &sale, paid).await.assert_status(200).json();
+    assert_eq!(moved["transactionId"], longest);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let sent = json!({"event": "coins-sent", "transactionId": longest});
+    let order = json!({"orderId": order.id});
+    happen(&context, &order, sent).await.assert_status(200);
+}
