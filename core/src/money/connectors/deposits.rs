@@ -238,8 +238,8 @@ pub(super) async fn store(
         let address = entry["address"].as_str().unwrap_or_default();
         match parse(catalogue, asset, address, &tag) {
             Some((address, tag)) => {
-                addresses.push(address.as_str().to_owned());
-                // As its sale has it: of one number there is one address, however it is spelled.
+                // As its chain spells it, and as its sale has the tag: one in two spellings is one.
+                addresses.extend(address.spellings().pop());
                 tags.push(tag.map(|tag| tag.to_string()).unwrap_or_default());
             }
             None => tracing::warn!(connector, asset, "a deposit address is not valid"),

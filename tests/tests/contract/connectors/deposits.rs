@@ -45,6 +45,17 @@ async fn an_address_is_known_in_the_case_in_which_a_node_spells_it() {
 }
 
 #[tokio::test]
+async fn an_address_in_two_spellings_is_that_of_one_sale() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    let made = json!([{ "address": address.to_lowercase() }, { "address": address }]);
+    connector.fill_pool(&context, "ETH", made).await;
+    assert_eq!(sell(&acme).await.assert_status(200).json()["walletAddress"], address);
+    sell(&acme).await.assert_codes(&["ER016"]);
+}
+
+#[tokio::test]
 async fn of_sales_with_one_address_the_coins_are_those_of_their_asset() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
