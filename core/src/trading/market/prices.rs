@@ -26,7 +26,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::{Pair, PairStatus};
 use crate::trading::quotes::Side;
 use crate::trading::routing;
-use rampart_types::money::{percent_of, round_fiat};
+use rampart_types::money::round_fiat;
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decimal};
 
 /// Least significant digits of a price, so that a coin worth a cent has one too.
@@ -193,12 +193,12 @@ fn quotable(
 }
 
 /// Buy and sell price around `mid` with `costs`, in percent, charged one after the other; `None`
-/// when a number does not fit.
+/// when a number is too large. One of more than 28 digits is rounded: fewer are shown.
 fn with_costs(mid: Decimal, costs: [Decimal; 2], exponent: u32) -> Option<(Decimal, Decimal)> {
     let [fee, spread] = costs.map(|cost| Decimal::ONE_HUNDRED - cost);
-    let share = percent_of(fee, spread)?;
+    let share = fee.checked_mul(spread)?.checked_div(Decimal::ONE_HUNDRED)?;
     let buy = mid.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(share)?;
-    let sell = percent_of(mid, share)?;
+    let sell = mid.checked_mul(share)?.checked_div(Decimal::ONE_HUNDRED)?;
     Some((rounded(buy, exponent)?, rounded(sell, exponent)?))
 }
 
@@ -230,6 +230,16 @@ mod tests {
         // 0.15 / 0.995 = 0.150753768...
         assert_eq!(prices("0.15", ["0", "0.5"]), texts("0.150754", "0.14925"));
         assert_eq!(prices("0.00001234", ["0", "1"]), texts("0.0000124646", "0.0000122166"));
+    }
+
+    #[test]
+    fn a_price_of_many_digits_is_rounded_and_not_left_out() {
+        let texts = |buy: &str, sell: &str| (buy.to_owned(), sell.to_owned());
+        // The median of two sources may have as many.
+        let price = prices("0.0912345678901234567", ["1.2345", "0.1234"]);
+        assert_eq!(price, texts("0.0924891", "0.0899971"));
+        let price = prices("90000", ["1.2345", "0.1234567890123456789012345"]);
+        assert_eq!(price, texts("91237.58", "88779.21"));
     }
 
     proptest! {
