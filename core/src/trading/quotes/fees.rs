@@ -149,10 +149,6 @@ fn policy_input(
         (Side::Sell, Given::Crypto(crypto)) => crypto,
         (Side::Sell, Given::Fiat(fiat)) => divide_down(fiat, price, pair.base.scale())?,
     };
-    let mid_rate = match side {
-        Side::Buy => divide_down(Decimal::ONE, price, POLICY_DECIMALS)?,
-        Side::Sell => price,
-    };
     Some(FeeRequest {
         stage: request.stage,
         side: match side {
@@ -161,7 +157,7 @@ fn policy_input(
         },
         pay: Money { amount: plain(pay), currency: pays.code().to_string() },
         receive_currency: receives.code().to_string(),
-        mid_rate: plain(mid_rate),
+        mid_rate: plain(mid_rate(side, price)?),
         payment_method: request.method.code.clone(),
         country: country
             .or(user_country.flatten())
@@ -172,6 +168,29 @@ fn policy_input(
     })
 }
 
+/// Units that the user receives for one that it pays, at the mid price.
+fn mid_rate(side: Side, price: Decimal) -> Option<Decimal> {
+    match side {
+        // Not by integers: with the decimals of a small price they would not fit.
+        Side::Buy => Some(Decimal::ONE.checked_div(price)?.trunc_with_scale(POLICY_DECIMALS)),
+        Side::Sell => Some(price),
+    }
+}
+
 fn plain(value: Decimal) -> String {
     value.normalize().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_of_many_decimals_has_a_mid_rate() {
+        let rate = |side, price: &str| mid_rate(side, price.parse().unwrap()).map(plain);
+        assert_eq!(rate(Side::Buy, "90000").as_deref(), Some("0.000011111111111111"));
+        let small = "0.0000123456789012345678";
+        assert_eq!(rate(Side::Buy, small).as_deref(), Some("81000.0007290000072252"));
+        assert_eq!(rate(Side::Sell, small).as_deref(), Some(small));
+    }
 }
