@@ -26,7 +26,7 @@ struct PaymentMethodView {
     label: String,
     /// Payment provider.
     psp: String,
-    /// Highest amount of one order, in euros.
+    /// Highest amount of one order, in the order's fiat currency.
     limit: JsonDecimal,
     /// Its fees.
     fees: Fees,

@@ -115,7 +115,7 @@ pub(in crate::operate::admin) struct ChangeMethod {
     enabled: Option<bool>,
     /// 1 to 255 characters.
     label: Option<String>,
-    /// Highest amount of one order, in euros.
+    /// Highest amount of one order, in the order's fiat currency.
     limit: Option<JsonDecimal>,
     /// Its fees.
     fees: ChangeFees,
@@ -199,7 +199,7 @@ pub struct PaymentMethod {
     enabled: bool,
     /// Name for people.
     label: String,
-    /// Highest amount of one order, in euros.
+    /// Highest amount of one order, in the order's fiat currency.
     limit: JsonDecimal,
     /// Its fees.
     fees: Fees,
