@@ -59,7 +59,7 @@ pub fn component(module: &[u8]) -> Result<Vec<u8>, String> {
     ComponentEncoder::default()
         .validate(true)
         .module(&module)
-        .and_then(|encoder| encoder.encode())
+        .and_then(|mut encoder| encoder.encode())
         .map_err(|error| one_line(&format!("{error:#}")))
 }
 
@@ -91,5 +91,5 @@ fn embed(module: &mut Vec<u8>, world: &str) -> Result<(), String> {
     let (resolve, package) = CONTRACT.as_ref().map_err(Clone::clone)?;
     let fault = |error| one_line(&format!("{error:#}"));
     let world = resolve.select_world(&[*package], Some(world)).map_err(fault)?;
-    embed_component_metadata(module, resolve, world, StringEncoding::UTF8, false).map_err(fault)
+    embed_component_metadata(module, resolve, world, StringEncoding::UTF8).map_err(fault)
 }

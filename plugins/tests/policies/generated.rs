@@ -63,8 +63,6 @@ fn generated(seed: u64, exports: &[u8]) -> Option<Vec<u8>> {
         custom_page_sizes_enabled: false,
         wide_arithmetic_enabled: false,
         custom_descriptors_enabled: false,
-        compact_imports_enabled: false,
-        acquire_release_atomics_enabled: false,
         tail_call_enabled: false,
         reference_types_enabled: false,
         ..Config::default()
