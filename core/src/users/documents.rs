@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::account::{self, RowLock};
+use super::one_time_token::lock_for_checks;
 use super::{personal_data, uploads};
 use crate::Core;
 use crate::auth::caller::Client;
@@ -171,24 +172,24 @@ pub(super) async fn put_of_user(
     put(core, &personal_key, documents).await
 }
 
-/// Stores documents that the user has sent on a page.
+/// Stores documents that the user has sent on a page, which this token of a sign-in has opened, or an
+/// order's link.
 ///
 /// # Errors
-/// Code 920 above the rate of uploads, ER708 for a side that is pending review or verified, ER709 when
-/// the user is deleted.
+/// Code 920 above the rate of uploads, ER708 for a side that is pending review or verified; those of
+/// [`lock_for_checks`].
 pub(crate) async fn send(
     core: &Core,
     client: &Client,
     user: UserId,
+    token: Option<&str>,
     documents: Vec<Document>,
 ) -> Result<()> {
     uploads::count(core, client, user)?;
     let key = client.key_of(user);
     let documents = put_of_user(core, key, documents).await?;
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, key, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
-    }
+    lock_for_checks(&mut tx, key, token).await?;
     let personal_key = personal_data::load_key(&mut tx, core, key).await?;
     let images = record(&mut tx, core, key, &personal_key, documents).await?;
     retain_all(&mut tx, key.client, images).await?;

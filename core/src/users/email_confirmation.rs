@@ -1,9 +1,10 @@
 //! The confirmation of the user's e-mail address on a page, by the code that was mailed to it, or by a
 //! link to set a password.
 
-use super::account::{self, Account, RowLock};
+use super::account::Account;
 use super::changed;
 use super::email_code;
+use super::one_time_token::lock_for_checks;
 use super::user_update::{EmailProof, UserUpdate, verify_email};
 use crate::Core;
 use crate::auth::caller::Client;
@@ -11,16 +12,20 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Result};
 use rampart_types::{UserId, UserKey};
 
-/// Mails a new code to the user's address, as often as addresses get codes.
+/// Mails a new code to the user's address, as often as addresses get codes. The page was opened by this
+/// token of a sign-in, or by an order's link.
 ///
 /// # Errors
-/// ER709 when the user is deleted.
-pub(crate) async fn mail_code(core: &Core, client: &Client, user: UserId) -> Result<()> {
+/// Those of [`lock_for_checks`].
+pub(crate) async fn mail_code(
+    core: &Core,
+    client: &Client,
+    user: UserId,
+    token: Option<&str>,
+) -> Result<()> {
     let key = client.key_of(user);
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, key, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
-    }
+    lock_for_checks(&mut tx, key, token).await?;
     let known = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     if let Some(email) = &known.personal.email {
         email_code::mail(&mut tx, core, client, user, email).await?;
@@ -30,14 +35,16 @@ pub(crate) async fn mail_code(core: &Core, client: &Client, user: UserId) -> Res
 }
 
 /// Marks the user's address as verified if the code was mailed to it, with what follows from it; `false`
-/// if it was not, or is used, expired or tried too often.
+/// if it was not, or is used, expired or tried too often. The page was opened by this token of a sign-in,
+/// or by an order's link.
 ///
 /// # Errors
-/// ER709 when the user is deleted, ER090 when another request has used the code meanwhile.
+/// ER090 when another request has used the code meanwhile; those of [`lock_for_checks`].
 pub(crate) async fn confirm(
     core: &Core,
     client: &Client,
     user: UserId,
+    token: Option<&str>,
     code: &str,
 ) -> Result<bool> {
     let key = client.key_of(user);
@@ -49,9 +56,7 @@ pub(crate) async fn confirm(
     let proof = EmailProof::check(core, client, email.as_ref(), Some(code)).await?;
     let EmailProof::Verified(checked) = &proof else { return Ok(false) };
     let mut tx = core.db.begin().await?;
-    if !account::lock(&mut tx, key, RowLock::Update).await? {
-        return Err(Code::UserNotFound.into());
-    }
+    lock_for_checks(&mut tx, key, token).await?;
     let before = Account::load(&mut tx, core, key).await?.ok_or(Code::UserNotFound)?;
     if before.personal.email.as_ref() != Some(&checked.email) {
         return Ok(false);

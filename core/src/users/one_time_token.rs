@@ -174,6 +174,27 @@ pub(crate) async fn lock_holder(
     holder(conn, purpose, text).await
 }
 
+/// Locks the user's row for what a page of the verification has permitted: what ends the user's sessions
+/// comes before this, or after the transaction. The page was opened by this token of a sign-in; without
+/// one by the signed link of an order, which no session ends.
+///
+/// # Errors
+/// ER702 when the sign-in has ended, ER709 when the user is deleted.
+pub(crate) async fn lock_for_checks(
+    conn: &mut Connection,
+    key: UserKey,
+    token: Option<&str>,
+) -> Result<()> {
+    if !account::lock(conn, key, RowLock::Update).await? {
+        return Err(Code::UserNotFound.into());
+    }
+    let Some(token) = token else { return Ok(()) };
+    match holder(conn, Purpose::Checks, token).await? {
+        Some(holder) if holder == key => Ok(()),
+        _ => Err(Code::UserTokenInvalid.into()),
+    }
+}
+
 /// Redeems the token: of several concurrent attempts, one gets its user. Locks the user's row: what ends
 /// the user's sessions comes before this, or voids what the transaction stores.
 ///

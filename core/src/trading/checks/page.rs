@@ -35,7 +35,7 @@ use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::reply::Reply;
 use crate::http::request::{FORM_BYTES_MAX, Input};
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::payment_link::payment_url;
 use crate::trading::quotes::Side;
 use crate::users::account_pages::sign_in::refusal_note;
@@ -64,7 +64,8 @@ impl Endpoint for Show {
             Some(visit) => {
                 let empty = TypedForm { form: &Form::default(), errors: &FormErrors::default() };
                 let note = visit.note(link.has_mailed_code());
-                Box::pin(visit.show(core, StatusCode::OK, &note, empty)).await
+                let shown = Box::pin(visit.show(core, StatusCode::OK, &note, empty)).await;
+                link.unless_ended(core, shown)
             }
             None => Ok(link.not_found(core)),
         }
@@ -90,26 +91,8 @@ impl Endpoint for Submit {
         let Some(visit) = link.visit(core).await? else {
             return Ok(link.not_found(core));
         };
-        let form = form.read();
-        match Box::pin(visit.submit(core, &form)).await {
-            Ok(errors) if errors.is_empty() => {
-                let is_email_code = visit.requirement == Requirement::EmailCode;
-                let has_mailed_code = is_email_code && email_code::asks_for_mail(&form);
-                Ok(Reply::see_other(&visit.path_after(has_mailed_code)))
-            }
-            Ok(errors) => {
-                let typed = TypedForm { form: &form, errors: &errors };
-                Box::pin(visit.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
-            }
-            Err(Error::Refused(refusal)) => {
-                let (status, note) = refusal_note(visit.texts, &refusal);
-                let typed = TypedForm { form: &form, errors: &FormErrors::default() };
-                let mut reply = Box::pin(visit.show(core, status, &note, typed)).await?;
-                refusal.set_headers(&mut reply);
-                Ok(reply)
-            }
-            Err(error) => Err(error),
-        }
+        let taken = Box::pin(visit.take(core, &form.read())).await;
+        link.unless_ended(core, taken)
     }
 }
 
@@ -236,12 +219,36 @@ impl Visit {
         html! { p { (self.texts.get(message)) } }.into()
     }
 
+    /// Takes a form, and leads to the page again; shows it below what is wrong with the form.
+    async fn take(&self, core: &Core, form: &Form) -> Result<Reply> {
+        match Box::pin(self.submit(core, form)).await {
+            Ok(errors) if errors.is_empty() => {
+                let is_email_code = self.requirement == Requirement::EmailCode;
+                let has_mailed_code = is_email_code && email_code::asks_for_mail(form);
+                Ok(Reply::see_other(&self.path_after(has_mailed_code)))
+            }
+            Ok(errors) => {
+                let typed = TypedForm { form, errors: &errors };
+                Box::pin(self.show(core, StatusCode::BAD_REQUEST, &html! {}, typed)).await
+            }
+            Err(Error::Refused(refusal)) if !refusal.has(Code::UserTokenInvalid) => {
+                let (status, note) = refusal_note(self.texts, &refusal);
+                let typed = TypedForm { form, errors: &FormErrors::default() };
+                let mut reply = Box::pin(self.show(core, status, &note, typed)).await?;
+                refusal.set_headers(&mut reply);
+                Ok(reply)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Takes a form, and commits what it has changed unless something is wrong with it.
     ///
     /// # Errors
-    /// A refusal that can be shown, or an internal error.
+    /// A refusal that can be shown, ER702 when the sign-in has ended, or an internal error.
     async fn submit(&self, core: &Core, form: &Form) -> Result<FormErrors> {
         let mut tx = core.db.begin().await?;
+        self.lock_sign_in(&mut tx).await?;
         let open = self.open(&mut tx, core).await?;
         if !open.iter().any(|(one, _)| *one == self.requirement) {
             return Ok(FormErrors::default());

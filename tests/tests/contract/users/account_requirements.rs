@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::challenge;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -94,6 +95,41 @@ async fn what_the_page_leads_to_ends_with_its_visit() {
     open(&visit, &path).await.assert_status(200);
     visit.act(&page, "visit-end").await.assert_status(200);
     open(&visit, &path).await.assert_status(404);
+}
+
+#[tokio::test]
+async fn nothing_is_taken_by_a_page_whose_visit_is_ended_meanwhile() {
+    let visit = newcomer().await;
+    let person = "firstName=Eve&lastName=Holt&dateOfBirth=1990-02-03";
+    let forms = [
+        ("person", Some(person)),
+        ("nationality", Some("nationality=NL")),
+        ("email-code", Some("action=mail")),
+        // The page itself begins the check.
+        ("identity", None),
+    ];
+    for (name, form) in forms {
+        let page = links(&account(&visit).await).remove(name).unwrap();
+        let mut log_out = visit.context.db().begin().await.unwrap();
+        let hold = "update end_user set newsletter = true";
+        sqlx::query(hold).execute(&mut *log_out).await.unwrap();
+        let end = async {
+            until_a_lock_is_awaited(visit.context.db()).await;
+            let void = "update one_time_token set used_at = now() where used_at is null";
+            sqlx::query(void).execute(&mut *log_out).await.unwrap();
+            log_out.commit().await.unwrap();
+        };
+        let request = async {
+            match form {
+                Some(form) => submit(&visit.partner, &page, form).await,
+                None => open(&visit, &page).await,
+            }
+        };
+        let (refused, ()) = futures::join!(request, end);
+        assert_eq!(refused.status(), 404, "{name}");
+    }
+    assert_eq!(status(&visit, "firstName").await, "missing");
+    assert_eq!(status(&visit, "nationality").await, "missing");
 }
 
 #[tokio::test]

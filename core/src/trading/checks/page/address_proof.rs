@@ -44,7 +44,7 @@ pub(super) async fn submit(
         Ok(image) => {
             let (kind, side) = ADDRESS_PROOF;
             let proof = vec![Document::of_page(kind, side, image)];
-            documents::send(core, &visit.client, user, proof).await?;
+            documents::send(core, &visit.client, user, visit.sign_in_token(), proof).await?;
             Ok(FormErrors::default())
         }
         Err(text) => Ok(FormErrors::one(PROOF, text)),

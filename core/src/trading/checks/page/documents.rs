@@ -109,7 +109,7 @@ pub(super) async fn submit(
         }
     }
     if !sent.is_empty() {
-        documents::send(core, &visit.client, user, sent).await?;
+        documents::send(core, &visit.client, user, visit.sign_in_token(), sent).await?;
     }
     Ok(errors)
 }

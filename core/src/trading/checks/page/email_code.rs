@@ -54,12 +54,12 @@ pub(super) async fn submit(
     user: UserId,
     form: &Form,
 ) -> Result<FormErrors> {
-    let client = &visit.client;
+    let (client, token) = (&visit.client, visit.sign_in_token());
     if asks_for_mail(form) {
-        email_confirmation::mail_code(core, client, user).await?;
+        email_confirmation::mail_code(core, client, user, token).await?;
         return Ok(FormErrors::default());
     }
-    match email_confirmation::confirm(core, client, user, form.get(CODE).trim()).await? {
+    match email_confirmation::confirm(core, client, user, token, form.get(CODE).trim()).await? {
         true => Ok(FormErrors::default()),
         false => Ok(FormErrors::one(CODE, visit.texts.get("check-email-wrong"))),
     }

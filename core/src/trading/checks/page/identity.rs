@@ -25,6 +25,7 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let texts = visit.texts;
+    visit.lock_sign_in(conn).await?;
     match start(conn, core, &visit.client.tenant, user, &page).await? {
         IdentityCheck::At(url) => Ok(html! {
             p { (texts.get("check-identity-provider")) }
@@ -64,6 +65,7 @@ pub(super) async fn submit(
     let page = visit.url(core, Requirement::Check(Hold::Identity))?;
     let tenant = &visit.client.tenant;
     let mut tx = core.db.begin().await?;
+    visit.lock_sign_in(&mut tx).await?;
     let check = start(&mut tx, core, tenant, user, &page).await?;
     if let IdentityCheck::Simulated { .. } = check {
         let is_verified = form.get("outcome") == "verified";

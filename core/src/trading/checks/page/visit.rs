@@ -8,7 +8,7 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
-use crate::platform::error::Result;
+use crate::platform::error::{Code, Result};
 use crate::trading::checks::Hold;
 use crate::trading::checks::link::{self, Permission};
 use crate::trading::checks::requirement::{
@@ -18,6 +18,7 @@ use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
 use crate::users::account::Account;
 use crate::users::account_pages::invitation::Invitation;
+use crate::users::one_time_token::lock_for_checks;
 use rampart_types::{ClientId, OrderId, OrderKey, ReturnUrl, UserId, UserKey};
 
 /// The URL parameters of the page.
@@ -58,6 +59,14 @@ impl Link {
     /// The page of a forged or expired link, or of a requirement that nobody meets on a page.
     pub(super) fn not_found(&self, core: &Core) -> Reply {
         dead_link(self.texts, &core.settings.pages)
+    }
+
+    /// The answer of a page; that of a dead link if the sign-in has ended meanwhile.
+    pub(super) fn unless_ended(&self, core: &Core, answer: Result<Reply>) -> Result<Reply> {
+        match answer {
+            Err(error) if error.is(Code::UserTokenInvalid) => Ok(self.not_found(core)),
+            answer => answer,
+        }
     }
 
     /// The requirement that the link names, and whose it is; `None` if it is not ours, or is good for
@@ -220,6 +229,25 @@ impl VisitedOrder {
 }
 
 impl Visit {
+    /// The token of the user who has signed in; `None` on the page of an order.
+    pub(super) fn sign_in_token(&self) -> Option<&str> {
+        self.order.is_none().then_some(&*self.token)
+    }
+
+    /// Locks the row of a user who has signed in, for what the transaction writes. A link of an order
+    /// locks nothing: no session ends it.
+    ///
+    /// # Errors
+    /// ER702 when the sign-in has ended, ER709 when the user is deleted.
+    pub(super) async fn lock_sign_in(&self, conn: &mut Connection) -> Result<()> {
+        match (self.user, self.sign_in_token()) {
+            (Some(user), Some(token)) => {
+                lock_for_checks(conn, self.client.key_of(user), Some(token)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The open requirements: the order's checks, or else those of the user's verification.
     pub(super) async fn open(
         &self,
