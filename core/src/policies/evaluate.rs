@@ -66,7 +66,8 @@ pub(super) async fn evaluate<R: PolicyRequest>(
     let mut fail_closed = false;
     if let Some(canary) = rollout.filter(|rollout| rollout.includes(client.id(), subject)) {
         let candidate = ServingVersion::load(core, &canary.policy).await;
-        let evaluation = call_version(core, client, &candidate, &request, attributes);
+        let context = live_context(core, client, attributes);
+        let evaluation = call_version(core, client, &candidate, &request, &context, attributes);
         if evaluation.is_some() {
             return Ok(evaluation);
         }
@@ -77,11 +78,12 @@ pub(super) async fn evaluate<R: PolicyRequest>(
     }
     let Some(active) = active else { return Ok(None) };
     let serving = ServingVersion::load(core, active).await;
-    let evaluation = call_version(core, client, &serving, &request, attributes);
+    let context = live_context(core, client, attributes);
+    let evaluation = call_version(core, client, &serving, &request, &context, attributes);
     fail_closed |= active.fail_closed;
     if let Some(shadow) = rollout.filter(|rollout| rollout.canary_percentage.is_none()) {
         let output = evaluation.as_ref().map(|evaluation| evaluation.output.clone());
-        shadow::queue_run(core, client, shadow, request, attributes, output);
+        shadow::queue_run(core, client, shadow, request, context, attributes, output);
     } else if R::SAMPLED {
         shadow::queue_sample(core, client, active, request, attributes);
     }
@@ -94,6 +96,7 @@ fn call_version<R: PolicyRequest>(
     client: &Client,
     ServingVersion { version: active, code }: &ServingVersion,
     request: &R,
+    context: &CallContext,
     attributes: &Attributes,
 ) -> Option<Evaluation<R::Output>> {
     let Some(policy) = code else {
@@ -110,9 +113,8 @@ fn call_version<R: PolicyRequest>(
         count_outcome(core, client, active.kind, "breaker");
         return None;
     }
-    let context = live_context(core, client, attributes);
     let keys = &client.tenant.policies.verification_keys;
-    let inputs = CallInputs { context: &context, config: &active.config, keys };
+    let inputs = CallInputs { context, config: &active.config, keys };
     let kind = active.kind.as_str();
     let spans = Spans::begin(SpanKind::Internal, || format!("policy {kind}").into());
     let processor_ns = Clock::thread_ns();
@@ -132,7 +134,7 @@ fn call_version<R: PolicyRequest>(
         Ok(output) => {
             count_outcome(core, client, active.kind, R::outcome(&output));
             let input = request.stored_input(core, client);
-            let decision = decision::<R>(active, &context, attributes, &output, fuel, input);
+            let decision = decision::<R>(active, context, attributes, &output, fuel, input);
             Some(Evaluation { output, decision })
         }
         Err(failure) => {

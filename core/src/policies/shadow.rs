@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::StreamExt as _;
-use rampart_plugins::contract::PolicyKind;
+use rampart_plugins::contract::{CallContext, PolicyKind};
 use rampart_plugins::{CallClass, CallReport, FailureKind, Policy};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use self::logged_call::LoggedCall;
 pub(super) use self::logged_call::queue_log;
 pub use self::queue::ShadowQueue;
-use super::evaluate::context::{Attributes, NS_PER_MS, live_context};
+use super::evaluate::context::{Attributes, NS_PER_MS};
 use super::evaluate::redaction::{redacted, redacted_comparison};
 use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
@@ -68,16 +68,17 @@ enum Comparison {
     Skipped,
 }
 
-/// Queues a shadow run of the request; `active` is the output of the active version, if any.
+/// Queues a shadow run of the request in the context of the active version's call; `active` is its
+/// output, if any.
 pub(super) fn queue_run<R: PolicyRequest>(
     core: &Core,
     client: &Client,
     rollout: &Arc<Rollout>,
     request: R,
+    context: CallContext,
     attributes: &Attributes,
     active: Option<R::Output>,
 ) {
-    let context = live_context(core, client, attributes);
     let attributes = attributes.clone();
     let keys = client.tenant.policies.verification_keys.clone();
     let candidate = Arc::clone(&rollout.policy);

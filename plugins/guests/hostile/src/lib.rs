@@ -27,7 +27,7 @@ impl FeePolicy for Hostile {
     }
 
     fn price(
-        _: CallContext,
+        context: CallContext,
         config: Config,
         request: FeeRequest,
     ) -> Result<FeeSchedule, PolicyError> {
@@ -62,6 +62,7 @@ impl FeePolicy for Hostile {
             }
             "chatter" => (0..100).for_each(|line| log::info(&format!("line {line}\n\u{1b}[2J"))),
             "error" => return Err(PolicyError::Unsupported("this\nand that".into())),
+            "time" => answer.rule = format!("at-{}", context.now),
             "slow" => _ = burn(1_000_000),
             _ => {}
         }

@@ -1,5 +1,8 @@
 //! A version beside the active one: in its shadow, and for a share of the users.
 
+use std::sync::Arc;
+
+use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::cluster::until_locks_are_awaited;
 use rampart_tests::partner::Partner;
@@ -80,6 +83,33 @@ async fn a_shadow_run_counts_differences_and_changes_no_answer() {
         .await
         .unwrap();
     assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn a_shadow_is_told_the_time_of_the_call_that_it_follows() {
+    let context = context().await;
+    let acme = context.partner("shop").await;
+    let path = "/admin/v1/partners/shop/policies/fee";
+    push(&context, &format!("{path}?config={{%22mode%22:%22time%22}}"), "hostile").await;
+    stage(&context, path, "hostile", json!({"config": {"mode": "time"}})).await.assert_status(201);
+    post(&context, &format!("{path}/versions/2/shadow"), json!({})).await;
+    // Who reads the clock once more is a second off, every other time.
+    let running = Arc::new(());
+    let (clock, test) = (context.clock().clone(), Arc::downgrade(&running));
+    let restless = std::thread::spawn(move || {
+        while test.strong_count() > 0 {
+            clock.misset(TimeDelta::seconds(1));
+            clock.misset(-TimeDelta::seconds(1));
+        }
+    });
+    for _ in 0..20 {
+        fee(&acme, "DE").await;
+    }
+    drop(running);
+    restless.join().unwrap();
+    context.core().run_policy_shadows().await.unwrap();
+    let shown = context.admin(Method::GET, &format!("{path}/trial"), json!({})).await.json();
+    assert_eq!((&shown["same"], &shown["differences"]), (&json!(20), &json!([])), "{shown}");
 }
 
 #[tokio::test]
