@@ -1,6 +1,8 @@
 //! Background workers of an edge: each is a task with a loop and an interval, and ends when the edge
 //! stops.
 
+mod restart;
+
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use self::restart::{restarted, stopped};
 use crate::Core;
 use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
@@ -260,7 +263,7 @@ impl Workers {
         self.tasks.spawn(worker.run(work, has_more));
     }
 
-    /// Starts a task that goes on until it is stopped. A panic is counted, and it starts again.
+    /// Starts a task that goes on until it is stopped, as [`Core::keep`] does.
     fn keep<Fut>(
         &mut self,
         name: &'static str,
@@ -269,13 +272,9 @@ impl Workers {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let (core, stop) = (Arc::clone(&self.core), self.stop.clone());
-        let failed = core.metrics.worker_runs.with_label_values(&[name, "failed"]);
-        let started = stop.clone();
-        let start = move || start(Arc::clone(&core), started.clone());
-        self.tasks.spawn(restarted(stop, start, move || {
-            failed.inc();
-            tracing::warn!(worker = name, error = "it panicked", "a worker's run failed");
-        }));
+        let (started, stopping) = (Arc::clone(&core), stop.clone());
+        let start = move || start(Arc::clone(&started), stopping.clone());
+        self.tasks.spawn(async move { core.keep(name, stop, start).await });
     }
 
     fn worker(&self, name: &'static str, pause: Duration) -> Worker {
@@ -374,26 +373,6 @@ impl Worker {
             ticks.reset_after(retry);
         }
     }
-}
-
-/// Runs what `start` makes until it ends. After a panic, which `failed` is told of, it starts again.
-async fn restarted<Fut: Future<Output = ()>>(
-    mut stop: watch::Receiver<bool>,
-    start: impl Fn() -> Fut,
-    failed: impl Fn(),
-) {
-    // The panic hook has logged the cause.
-    while AssertUnwindSafe(start()).catch_unwind().await.is_err() {
-        failed();
-        if timeout(RETRY, stopped(&mut stop)).await.is_ok() {
-            return;
-        }
-    }
-}
-
-/// Returns when `stop` is true, or its sender is dropped.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 #[cfg(test)]

@@ -252,14 +252,12 @@ impl Service for EdgeService {
     }
 
     async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, tasks: usize) {
-        let core = self.listen(tasks).await;
-        let work = core.as_ref().ok().map(|core| {
-            let (stop, stopped) = watch::channel(false);
-            (stop, tokio::spawn(Arc::clone(core).work(stopped)))
-        });
+        let (stop, stopped) = watch::channel(false);
+        let core = self.listen(tasks, &stopped).await;
+        let work = core.as_ref().ok().map(|core| tokio::spawn(Arc::clone(core).work(stopped)));
         // Who started it waits for this.
         let _ = self.started.send(core);
-        if let Some((stop, work)) = work {
+        if let Some(work) = work {
             self.shutdown.enter(Stage::Serving);
             tokio::spawn(service_manager::inform(Arc::clone(&self.shutdown)));
             self.shutdown.reach(Stage::Ending).await;
@@ -274,7 +272,11 @@ impl Service for EdgeService {
 
 impl EdgeService {
     /// Starts the core, and the listeners in front of it.
-    async fn listen(&mut self, tasks: usize) -> Result<Arc<Core>, StartupError> {
+    async fn listen(
+        &mut self,
+        tasks: usize,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Arc<Core>, StartupError> {
         let mut settings = self.config.core.clone();
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
@@ -307,17 +309,31 @@ impl EdgeService {
         }
         // Last, when nothing can fail any more: the old process ends then.
         take_over(self.peer.take()).await?;
-        for listener in listeners {
-            tokio::spawn(listener.accept(tasks, Arc::clone(&self.shutdown)));
+        for listener in listeners.into_iter().map(Arc::new) {
+            let shutdown = Arc::clone(&self.shutdown);
+            let accept = move || Arc::clone(&listener).accept(tasks, Arc::clone(&shutdown));
+            keep(&core, "listener", stop, accept);
         }
         let (lifecycle, waiting) = (Arc::clone(lifecycle), Arc::clone(&core));
         tokio::spawn(async move {
             lifecycle.reach(Phase::Draining).await;
             waiting.lease_waits.end();
         });
-        tokio::spawn(Arc::clone(certificates).renew(Arc::clone(&core), edge.tls.ocsp));
-        tokio::spawn(Arc::clone(&self.descriptors).watch());
+        self.keep_current(&core, stop);
         Ok(core)
+    }
+
+    /// Follows the files of all certificates, and the descriptors that are left.
+    fn keep_current(&self, core: &Arc<Core>, stop: &watch::Receiver<bool>) {
+        let (public, renewing) = (Arc::clone(&self.shutdown.certificates), Arc::clone(core));
+        let ocsp = self.config.edge.tls.ocsp;
+        let renew = move || Arc::clone(&public).renew(Arc::clone(&renewing), ocsp);
+        keep(core, "certificates", stop, renew);
+        for private in self.shutdown.all_certificates().into_iter().skip(1) {
+            keep(core, "private certificates", stop, move || Arc::clone(&private).watch());
+        }
+        let descriptors = Arc::clone(&self.descriptors);
+        keep(core, "descriptors", stop, move || Arc::clone(&descriptors).watch());
     }
 
     /// A listener on `sockets`.
@@ -368,4 +384,15 @@ impl EdgeService {
         };
         Listener { limits: Arc::new(limits), sockets: sockets.into_iter().cloned().collect() }
     }
+}
+
+/// Starts a task that goes on beside the requests, and again after a panic.
+fn keep<Fut: Future<Output = ()> + Send + 'static>(
+    core: &Arc<Core>,
+    name: &'static str,
+    stop: &watch::Receiver<bool>,
+    start: impl Fn() -> Fut + Send + 'static,
+) {
+    let (core, stop) = (Arc::clone(core), stop.clone());
+    tokio::spawn(async move { core.keep(name, stop, start).await });
 }

@@ -1,6 +1,7 @@
 //! Pingora's service accepts once, and closes its sockets at its end; here a listener accepts whenever
 //! this process owns its sockets: again, too, when an upgrade has failed.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
@@ -23,7 +24,10 @@ impl Listener {
     /// Accepts, except while a new process is to own the sockets: the public listener until the
     /// process stops, a private one until all is done, so that who watches the process can do so to
     /// the end.
-    pub(super) async fn accept(self, tasks: usize, shutdown: Arc<Shutdown>) {
+    ///
+    /// # Panics
+    /// As Pingora's service does where a socket cannot be used.
+    pub(super) async fn accept(self: Arc<Self>, tasks: usize, shutdown: Arc<Shutdown>) {
         let end = if self.limits.public { Phase::Stopping } else { Phase::Closing };
         let lifecycle = &shutdown.lifecycle;
         let mut handing_over = shutdown.handing_over.subscribe();
@@ -35,13 +39,20 @@ impl Listener {
             }
             let (stop, stopped) = watch::channel(false);
             let (mut service, fds) = (self.service(), Some(Arc::clone(&shutdown.fds)));
-            tokio::spawn(async move {
+            let mut serving = tokio::spawn(async move {
                 Service::start_service(&mut service, fds, stopped, tasks).await;
             });
             let is_over = tokio::select! {
                 () = lifecycle.reach(end) => true,
                 // The sender is the shutdown itself: the wait does not fail.
                 _ = handing_over.wait_for(|handing_over| *handing_over) => false,
+                Err(error) = &mut serving => {
+                    lifecycle.accepts_no_more();
+                    if let Ok(panic) = error.try_into_panic() {
+                        resume_unwind(panic);
+                    }
+                    true
+                }
             };
             stop.send_replace(true);
             if is_over {

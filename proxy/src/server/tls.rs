@@ -261,7 +261,7 @@ pub(crate) fn acceptor(
     Ok(Acceptor::from_server_config(Arc::new(config)))
 }
 
-/// The same of a private listener, if it has a certificate, whose files are watched from here on.
+/// The same of a private listener, if it has a certificate.
 ///
 /// # Errors
 /// When rustls cannot be set up.
@@ -273,9 +273,7 @@ pub(crate) fn private_acceptor(
     let Some(certificates) = certificates else { return Ok(None) };
     // Their callers have tokens; certificates are for partners.
     let tls = Tls { client_ca: None, ..tls.clone() };
-    let acceptor = acceptor(Arc::clone(certificates), &tls, core)?;
-    tokio::spawn(Arc::clone(certificates).watch());
-    Ok(Some(acceptor))
+    acceptor(Arc::clone(certificates), &tls, core).map(Some)
 }
 
 /// A configuration that lacks only its own certificates, and the authorities that clients' are checked

@@ -132,3 +132,17 @@ async fn a_replica_that_has_never_answered_is_counted_as_down() {
         shown.lines().filter(|line| line.starts_with("rampart_replica_")).collect();
     assert_eq!(of_replicas, [r#"rampart_replica_up{replica="127.0.0.1:1"} 0"#]);
 }
+
+#[tokio::test]
+async fn a_task_that_panics_counts_as_a_worker_that_fails() {
+    let context = TestContext::start().await;
+    let (stop, stopped) = watch::channel(false);
+    let start = async || {
+        stop.send_replace(true);
+        assert!(!*stop.borrow(), "as a task's panic");
+    };
+    context.core().keep("a task", stopped, start).await;
+    let metrics = context.core().metrics_text();
+    let line = r#"rampart_worker_runs_total{outcome="failed",worker="a task"} 1"#;
+    assert!(metrics.contains(line), "{metrics}");
+}
