@@ -1,13 +1,13 @@
-//! Mail that tells a user of each change of how the account is opened: one that the user has not made
+//! Mail that tells a user, or one of a partner's staff, of each change of how the account is opened: one that the user has not made
 //! does not stay unseen (OWASP ASVS 5.0, 6.3.7).
 
 use super::account::Account;
 use crate::Core;
-use crate::http::language::Language;
+use crate::http::language::{Language, Texts};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
-use rampart_types::UserKey;
+use rampart_types::{EmailAddress, UserKey};
 
 /// Most notices of one user in an hour: whoever changes an account over and over fills no mailbox.
 const HOUR_MAX: i64 = 20;
@@ -61,14 +61,19 @@ pub(crate) async fn mail(
         return Ok(());
     }
     let texts = Language::of_region(account.region.as_deref()).texts();
-    let shop = [("shop", &*shop)];
-    let message = Message {
+    let message = notice(texts, &shop, to, changed);
+    message.enqueue(conn, core, key.client, Kind::SecurityNotice, Some(key.user)).await
+}
+
+/// The notice to this address about an account with the partner of this name.
+pub(crate) fn notice(texts: Texts, shop: &str, to: EmailAddress, changed: Changed) -> Message {
+    let shop = [("shop", shop)];
+    Message {
         to,
         subject: texts.with("notice-subject", &shop),
         text: format!("{}\n{}\n", texts.get(changed.text()), texts.with("notice-not-you", &shop)),
         secrets: Some(Vec::new()),
-    };
-    message.enqueue(conn, core, key.client, Kind::SecurityNotice, Some(key.user)).await
+    }
 }
 
 async fn sent_in_an_hour(conn: &mut Connection, key: UserKey) -> Result<i64> {

@@ -13,6 +13,7 @@ use crate::partners::staff::second_factor;
 use crate::partners::staff::sign_in::{count_code, verify_password};
 use crate::platform::crypto::Secret;
 use crate::platform::error::Result;
+use crate::users::security_notice::Changed;
 
 const PATH: &str = "/portal/account";
 const CONFIRM: &str = "/portal/account/second-factor/confirm";
@@ -87,6 +88,8 @@ impl StaffPage for ConfirmSecondFactor {
             let body = confirm_form(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         }
+        let changed = Changed::AuthenticatorAppAdded;
+        second_factor::follow_change(&mut tx, visit.core, &visit.session, changed).await?;
         visit.record(&mut tx, "staff.second-factor", json!({})).await?;
         tx.commit().await?;
         Ok(done(PATH, "factor"))
@@ -112,6 +115,8 @@ impl StaffPage for RemoveSecondFactor {
             let body = state(visit, Some(WRONG));
             return Ok(page(visit, StatusCode::BAD_REQUEST, &body));
         }
+        let changed = Changed::AuthenticatorAppRemoved;
+        second_factor::follow_change(&mut tx, visit.core, &visit.session, changed).await?;
         visit.record(&mut tx, "staff.no-second-factor", json!({})).await?;
         tx.commit().await?;
         Ok(done(PATH, "no-factor"))

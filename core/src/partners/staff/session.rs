@@ -3,6 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
 use ring::hmac;
 use uuid::Uuid;
 
@@ -38,14 +39,15 @@ pub(crate) struct Session {
 
 impl Session {
     /// Begins a session; the value of its cookie. `None` when the member is gone, or has another
-    /// password than the one whose hash was verified, whose change ends every session: a change that
-    /// is being made is waited for.
+    /// password than the one whose hash was verified, or another second factor than the one in use
+    /// since `factor_since`: such a change ends sessions, and is waited for while it is being made.
     pub(crate) async fn begin(
         conn: &mut Connection,
         core: &Core,
         client: ClientId,
         staff: StaffId,
         password_hash: &str,
+        factor_since: Option<DateTime<Utc>>,
     ) -> Result<Option<String>> {
         let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
         let cookie = format!("{}{secret}", client.uuid().simple());
@@ -55,12 +57,14 @@ impl Session {
                  (client_id, session_digest, staff_id, expires_at, created_at) \
              select $1, $2, staff_id, rampart_now() + make_interval(secs => $4::int), rampart_now() \
              from staff_member where client_id = $1 and staff_id = $3 and password_hash = $5 \
+                 and totp_confirmed_at is not distinct from $6 \
              for share",
             client.uuid(),
             &sha256(&cookie)[..],
             staff.uuid(),
             SESSION_SECONDS,
             password_hash,
+            factor_since,
         )
         .execute(&mut *conn)
         .await?;
@@ -128,6 +132,20 @@ impl Session {
         .fetch_optional(conn)
         .await?;
         role.map(|role| StaffRole::from_stored(&role)).transpose()
+    }
+
+    /// Ends the member's other sessions, in a transaction that has locked this one.
+    pub(super) async fn end_others(&self, conn: &mut Connection) -> Result<()> {
+        sqlx::query!(
+            "delete from staff_session \
+             where client_id = $1 and staff_id = $2 and session_digest <> $3",
+            self.client.id().uuid(),
+            self.staff.uuid(),
+            &sha256(self.cookie.expose())[..],
+        )
+        .execute(conn)
+        .await?;
+        Ok(())
     }
 
     /// The token of its forms.

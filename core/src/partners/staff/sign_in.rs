@@ -41,11 +41,8 @@ pub(crate) async fn sign_in(
 ) -> Result<SignIn> {
     count(core, client, email.as_str(), "login", client.tenant.rates.login).await?;
     let row = sqlx::query!(
-        r#"
-        select staff_id, password_hash, sealed_totp,
-            totp_confirmed_at is not null as "has_second_factor!"
-        from staff_member where client_id = $1 and email_index = $2
-        "#,
+        "select staff_id, password_hash, sealed_totp, totp_confirmed_at from staff_member \
+         where client_id = $1 and email_index = $2",
         client.id().uuid(),
         email_index(core, client.id(), email)?,
     )
@@ -55,7 +52,7 @@ pub(crate) async fn sign_in(
     let verified = core.passwords.verify(password, hash.clone()).await?;
     let (Some(row), Some(hash), true) = (row, hash, verified) else { return Ok(SignIn::Wrong) };
     let staff = StaffId::from(row.staff_id);
-    if row.has_second_factor {
+    if row.totp_confirmed_at.is_some() {
         if code.trim().is_empty() {
             return Ok(SignIn::CodeNeeded);
         }
@@ -67,7 +64,8 @@ pub(crate) async fn sign_in(
         }
     }
     let mut tx = core.db.begin().await?;
-    let cookie = Session::begin(&mut tx, core, client.id(), staff, &hash).await?;
+    let since = row.totp_confirmed_at;
+    let cookie = Session::begin(&mut tx, core, client.id(), staff, &hash, since).await?;
     tx.commit().await?;
     Ok(cookie.map_or(SignIn::Wrong, SignIn::Done))
 }

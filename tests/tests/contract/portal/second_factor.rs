@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
+use rampart_tests::outbox;
 use rampart_tests::staff::{PASSWORD, Staff};
 use rampart_tests::test_context::TestContext;
 use rampart_tests::totp::{code, shown_key};
@@ -47,6 +48,57 @@ async fn a_code_is_asked_for_once_it_is_set_up_and_counts_once() {
     assert!(text.contains("<details class=\"dialog\" open>"), "{text}");
     staff.submit(REMOVE, &[("code", &code(context.clock(), &key))]).await.assert_status(303);
     other.signs_in(PASSWORD).await.assert_status(303);
+}
+
+#[tokio::test]
+async fn a_change_ends_other_sessions_and_is_told_by_mail() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let mut other = Staff::stranger(&acme, &staff.email);
+    other.signs_in(PASSWORD).await.assert_status(303);
+    let page = staff.submit(BEGIN, &[("password", PASSWORD)]).await;
+    let key = shown_key(page.assert_status(200).text());
+    for (path, said) in [
+        (
+            CONFIRM,
+            "Your account has an authenticator app now: its code is asked for after your \
+             password.",
+        ),
+        (REMOVE, "The authenticator app of your account was removed."),
+    ] {
+        other.get("/portal").await.assert_status(200);
+        let first = code(context.clock(), &key);
+        staff.submit(path, &[("code", &first)]).await.assert_status(303);
+        staff.get("/portal").await.assert_status(200);
+        other.get("/portal").await.assert_status(303);
+        let mail = outbox::newest(&context, &staff.email).await;
+        assert_eq!(mail.text, format!("{said}\nIf this was not you, tell acme at once.\n"));
+        assert_eq!(mail.state, "pending");
+        context.clock().advance(TimeDelta::minutes(5));
+        let code = if path == CONFIRM { code(context.clock(), &key) } else { String::new() };
+        other.signs_in_with_code(PASSWORD, &code).await.assert_status(303);
+        context.clock().advance(TimeDelta::minutes(5));
+    }
+}
+
+#[tokio::test]
+async fn no_password_alone_signs_in_while_a_second_factor_is_put_in_use() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    staff.submit(BEGIN, &[("password", PASSWORD)]).await.assert_status(200);
+    let mut other = Staff::stranger(&acme, &staff.email);
+    let mut confirm = context.db().begin().await.unwrap();
+    sqlx::query("select from client for no key update").execute(&mut *confirm).await.unwrap();
+    let commit = async {
+        until_a_lock_is_awaited(context.db()).await;
+        let put_in_use = "update staff_member set totp_confirmed_at = now()";
+        sqlx::query(put_in_use).execute(&mut *confirm).await.unwrap();
+        confirm.commit().await.unwrap();
+    };
+    let (refused, ()) = futures::join!(other.signs_in(PASSWORD), commit);
+    refused.assert_status(401);
 }
 
 #[tokio::test]
