@@ -31,6 +31,18 @@ use crate::platform::clock::Clock;
 use crate::platform::metrics::Metrics;
 use crate::platform::settings;
 
+/// The caller of a request, which decides how far its trace goes: a trace may reach the partner's
+/// endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceCaller {
+    /// A partner, or somebody on a page of its: the trace goes on.
+    Partner,
+    /// A connector: the trace goes on, which is its command's, without the `tracestate`.
+    Connector,
+    /// An operator: a trace of the edge begins, and links to the operator's.
+    Operator,
+}
+
 /// The beginnings of traces on this edge, and the way out of their spans.
 #[derive(Debug)]
 pub struct Telemetry {
@@ -65,9 +77,25 @@ impl Telemetry {
     }
 
     /// The span of a request, in the caller's trace or a new one. `None` when no trace is recorded
-    /// here and the caller names none.
-    pub fn begin_request(&self, headers: &HeaderMap) -> Option<Span> {
-        self.begin(TraceContext::of_headers(headers), SpanKind::Server, "request".into())
+    /// here and none of a caller goes on.
+    pub fn begin_request(&self, headers: &HeaderMap, caller: TraceCaller) -> Option<Span> {
+        let remote = TraceContext::of_headers(headers);
+        let (kind, name) = (SpanKind::Server, "request".into());
+        match caller {
+            TraceCaller::Partner => self.begin(remote, kind, name),
+            TraceCaller::Connector => {
+                let remote = remote.map(|remote| TraceContext { state: None, ..remote });
+                self.begin(remote, kind, name)
+            }
+            TraceCaller::Operator => {
+                let sampled = remote.as_ref().map(|remote| remote.is_sampled);
+                let mut span = self.begin_trace(sampled, kind, name)?;
+                if let Some(remote) = &remote {
+                    span.link(remote);
+                }
+                Some(span)
+            }
+        }
     }
 
     /// A span below the stored one of a trace that was left, or of a new trace.
@@ -91,21 +119,24 @@ impl Telemetry {
         kind: SpanKind,
         name: Cow<'static, str>,
     ) -> Option<Span> {
-        let recorder = self.recorder.as_ref();
-        let span_id = match (&remote, recorder) {
-            (None, None) => return None,
-            _ => span_id(&self.clock)?,
-        };
-        let parent = remote.as_ref().map(|remote| remote.span_id);
-        let context = match remote {
-            Some(remote) => TraceContext { span_id, ..remote },
-            None => {
-                let trace_id: [u8; 16] = self.clock.nonce().ok()?;
-                let is_sampled = is_sampled(trace_id, self.sampled_below);
-                TraceContext { trace_id, span_id, is_sampled, state: None }
-            }
-        };
-        Some(Span::begin(context, parent, recorder, kind, name))
+        let Some(remote) = remote else { return self.begin_trace(None, kind, name) };
+        let (recorder, parent) = (self.recorder.as_ref(), remote.span_id);
+        let context = TraceContext { span_id: span_id(&self.clock)?, ..remote };
+        Some(Span::begin(context, Some(parent), recorder, kind, name))
+    }
+
+    /// The first span of a trace, if there is a collector. Without `sampled` the ratio decides.
+    fn begin_trace(
+        &self,
+        sampled: Option<bool>,
+        kind: SpanKind,
+        name: Cow<'static, str>,
+    ) -> Option<Span> {
+        let recorder = self.recorder.as_ref()?;
+        let (trace_id, span_id) = (self.clock.nonce().ok()?, span_id(&self.clock)?);
+        let is_sampled = sampled.unwrap_or_else(|| is_sampled(trace_id, self.sampled_below));
+        let context = TraceContext { trace_id, span_id, is_sampled, state: None };
+        Some(Span::begin(context, None, Some(recorder), kind, name))
     }
 
     /// Spans that wait to be sent.
@@ -129,6 +160,7 @@ fn is_sampled(trace_id: [u8; 16], below: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::TraceCaller::{Connector, Operator, Partner};
     use super::*;
 
     fn telemetry(endpoint: Option<&str>, ratio: &str) -> Result<Telemetry, &'static str> {
@@ -150,11 +182,11 @@ mod tests {
         let all = telemetry(COLLECTOR, "1.0").unwrap();
         let none = telemetry(COLLECTOR, "0.0").unwrap();
         let empty = HeaderMap::new();
-        assert!(all.begin_request(&empty).unwrap().is_recorded());
-        assert!(!none.begin_request(&empty).unwrap().is_recorded());
-        assert!(none.begin_request(&headers(PARENT)).unwrap().is_recorded());
+        assert!(all.begin_request(&empty, Partner).unwrap().is_recorded());
+        assert!(!none.begin_request(&empty, Partner).unwrap().is_recorded());
+        assert!(none.begin_request(&headers(PARENT), Partner).unwrap().is_recorded());
         let unsampled = PARENT.replace("-01", "-00");
-        assert!(!all.begin_request(&headers(&unsampled)).unwrap().is_recorded());
+        assert!(!all.begin_request(&headers(&unsampled), Partner).unwrap().is_recorded());
         let half = telemetry(COLLECTOR, "0.5").unwrap();
         let sampled = (0..1_000).filter(|_| half.begin_work("a").unwrap().is_recorded()).count();
         assert!((350..650).contains(&sampled), "{sampled}");
@@ -163,9 +195,9 @@ mod tests {
     #[tokio::test]
     async fn without_a_collector_a_callers_trace_goes_on_and_no_other_one_begins() {
         let off = telemetry(None, "1.0").unwrap();
-        assert!(off.begin_request(&HeaderMap::new()).is_none());
-        assert!(off.begin_request(&headers("00-what")).is_none());
-        let span = off.begin_request(&headers(PARENT)).unwrap();
+        assert!(off.begin_request(&HeaderMap::new(), Partner).is_none());
+        assert!(off.begin_request(&headers("00-what"), Partner).is_none());
+        let span = off.begin_request(&headers(PARENT), Partner).unwrap();
         assert!(!span.is_recorded());
         let (sent, went_on) = (PARENT.split('-'), span.context().traceparent());
         let same: Vec<_> = sent.zip(went_on.split('-')).map(|(a, b)| a == b).collect();
@@ -176,6 +208,26 @@ mod tests {
             Spans::begin(SpanKind::Internal, || unreachable!("nothing is recorded"))
         });
         spans.await.describe(|_| unreachable!("nothing is recorded"));
+    }
+
+    #[tokio::test]
+    async fn an_operators_trace_is_linked_to_and_a_connectors_goes_on_without_its_state() {
+        let none = telemetry(COLLECTOR, "0.0").unwrap();
+        let mut sent = headers(PARENT);
+        sent.insert("tracestate", "house=till-3".parse().unwrap());
+        let theirs = none.begin_request(&sent, Partner).unwrap();
+        assert_eq!(theirs.context().tracestate(), Some("house=till-3"));
+        let own = none.begin_request(&sent, Operator).unwrap();
+        assert!(own.is_recorded(), "as the operator says");
+        assert_ne!(own.context().trace_id(), theirs.context().trace_id());
+        let carried = none.begin_request(&sent, Connector).unwrap();
+        assert_eq!(carried.context().trace_id(), theirs.context().trace_id());
+        for span in [own, carried] {
+            assert_eq!(span.context().tracestate(), None);
+        }
+        assert!(!none.begin_request(&HeaderMap::new(), Operator).unwrap().is_recorded());
+        let off = telemetry(None, "1.0").unwrap();
+        assert!(off.begin_request(&sent, Operator).is_none());
     }
 
     #[tokio::test]

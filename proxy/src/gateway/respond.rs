@@ -11,6 +11,7 @@ use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_core::platform::error::Code;
+use rampart_core::platform::telemetry::TraceCaller;
 use rampart_core::trading::limits::upstream::Upstream;
 use tokio::time::timeout;
 
@@ -87,6 +88,16 @@ impl Gateway {
         if self.is_public() { Phase::Draining } else { Phase::Stopping }
     }
 
+    /// The callers of this listener; `None` where no request is traced.
+    fn trace_caller(&self) -> Option<TraceCaller> {
+        match &self.listener {
+            ListenerKind::Public(_) => Some(TraceCaller::Partner),
+            ListenerKind::Private(PrivateListener::Connectors) => Some(TraceCaller::Connector),
+            ListenerKind::Private(PrivateListener::Operators) => Some(TraceCaller::Operator),
+            ListenerKind::Private(PrivateListener::Operations) => None,
+        }
+    }
+
     /// Everything up to the answer; `None` when an upstream is to answer.
     async fn decide(
         &self,
@@ -102,8 +113,8 @@ impl Gateway {
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         let sent = sent.or_else(|| connection.refused_request_id.get().map(|id| &**id));
         context.request_id = request_id(sent, &self.core.clock);
-        if !matches!(self.listener, ListenerKind::Private(PrivateListener::Operations)) {
-            context.span = self.core.telemetry.begin_request(&request.headers);
+        if let Some(caller) = self.trace_caller() {
+            context.span = self.core.telemetry.begin_request(&request.headers, caller);
         }
         // In HTTP/2 a head stands for itself, and not for its connection.
         let refused = request.extensions.get().or_else(|| connection.head_error.get()).copied();

@@ -11,7 +11,7 @@ use prost::Message as _;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::Edge;
+use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::guests::component;
 use rampart_tests::receiver::{Reaction, Receiver};
 use serde_json::{Value, json};
@@ -213,6 +213,33 @@ async fn a_trace_goes_on_through_a_connector() {
     assert_eq!(reported.header("traceparent", carried).send().await.unwrap().status(), 200);
     let told = span(&collector, TRACE, "POST connectors").await;
     assert_eq!(told.parent_span_id, lease.span_id);
+}
+
+#[tokio::test]
+async fn an_operators_trace_reaches_no_partner() {
+    let collector = Receiver::start().await;
+    let edge = traced(&collector, "0").await;
+    let partner = edge.partner("apart").await.authenticated().await;
+    let receiver = hook(&partner, "order.cancelled").await;
+    let order = order(&partner).await.json()["orderId"].clone();
+    let url = format!("http://{}/admin/v1/orders/{order}/events", edge.admin);
+    let cancel = Protocol::Http1.client().post(url).bearer_auth(ADMIN_TOKEN);
+    let cancel = cancel
+        .header("traceparent", format!("00-{TRACE}-{CALLER}-01"))
+        .header("tracestate", "house=till-3")
+        .body(json!({"event": "cancel"}).to_string());
+    assert_eq!(cancel.send().await.unwrap().status(), 200);
+    let heard = receiver.heard_at_least(1).await.remove(0);
+    let sent = heard.header("traceparent");
+    assert!(!sent.contains(TRACE) && sent.ends_with("-01"), "{sent}");
+    assert_eq!(heard.headers.get("tracestate"), None);
+    // The collector is told which trace it follows.
+    let link = until("the link is there", SOON, async || {
+        spans(&collector).into_iter().flat_map(|span| span.links).next()
+    })
+    .await;
+    let caller = (hex(&link.trace_id), hex(&link.span_id));
+    assert_eq!(caller, (TRACE.to_owned(), CALLER.to_owned()));
 }
 
 #[tokio::test]

@@ -111,6 +111,18 @@ impl Span {
         self.attribute(key, || OtlpValue::IntValue(value.try_into().unwrap_or(i64::MAX)));
     }
 
+    /// Names the span of another trace that it follows from.
+    pub(super) fn link(&mut self, cause: &TraceContext) {
+        if let Some(recording) = &mut self.recording {
+            recording.span.links.push(otlp::span::Link {
+                trace_id: cause.trace_id.to_vec(),
+                span_id: cause.span_id.to_vec(),
+                trace_state: cause.tracestate().unwrap_or_default().to_owned(),
+                ..otlp::span::Link::default()
+            });
+        }
+    }
+
     /// Marks it as failed, for a reason without internals.
     pub fn fail(&mut self, reason: &'static str) {
         if let Some(recording) = &mut self.recording {
