@@ -13,7 +13,7 @@ use url::Url;
 
 use super::Message;
 use super::schedule::parse_retry_after;
-use super::target::{Forbidden, GuardedResolver, Reach};
+use super::target::{Forbidden, GuardedResolver, Lookups, Reach};
 use crate::platform::error::{Error, Result};
 
 /// Most concurrent attempts in one lane, so that no host can occupy the whole edge.
@@ -138,10 +138,11 @@ impl Outbound {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let lookups = Lookups::new();
         let client = |reach| {
             Client::builder()
                 .tls_backend_preconfigured(tls.clone())
-                .dns_resolver(GuardedResolver { reach })
+                .dns_resolver(GuardedResolver { reach, lookups: lookups.clone() })
                 .https_only(reach == Reach::Public)
                 .redirect(redirect::Policy::none())
                 .no_proxy()
