@@ -129,6 +129,9 @@ async fn a_mail_that_cannot_be_opened_now_is_tried_later() {
     // As to an edge that has not loaded the key.
     change("update mail_outbox set sealed = sealed || 'x'::bytea").await;
     assert_eq!(context.core().send_mail().await.unwrap(), 1);
+    let metrics = context.core().metrics_text();
+    let passed_over = r#"rampart_worker_rows_failed_total{worker="mail"} 1"#;
+    assert!(metrics.contains(passed_over), "{metrics}");
     change("update mail_outbox set sealed = substr(sealed, 1, length(sealed) - 1)").await;
     assert_eq!(states(&context).await, ["pending"]);
     context.clock().advance(TimeDelta::seconds(6));

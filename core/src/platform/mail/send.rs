@@ -214,16 +214,13 @@ impl Core {
         let sending = claimed.into_iter().map(|row| async move {
             let client = ClientId::from(row.client_id);
             let partner = self.snapshots.current().tenants.get(&client).map(|one| one.name.clone());
-            let outcome = match Message::open(self, client, row.mail_id, &row.sealed) {
-                Ok(mail) => mailer.send(row.mail_id, &mail, partner, now).await,
-                Err(error) => {
-                    tracing::error!(%error, mail = %row.mail_id, "a mail cannot be read");
-                    // Another edge may have the key, or this one when it has loaded it.
-                    SendOutcome::Deferred
-                }
+            let (outcome, opened) = match Message::open(self, client, row.mail_id, &row.sealed) {
+                Ok(mail) => (mailer.send(row.mail_id, &mail, partner, now).await, Ok(())),
+                // Another edge may have the key, or this one when it has loaded it.
+                Err(error) => (SendOutcome::Deferred, Err(error)),
             };
             let recorded = self.record_outcome(client, row.mail_id, outcome, row.attempts).await;
-            (client, row.mail_id, recorded)
+            (client, row.mail_id, recorded.and(opened))
         });
         let mut results = futures::stream::iter(sending).buffer_unordered(CONCURRENCY_MAX);
         while let Some((client, mail, result)) = results.next().await {
