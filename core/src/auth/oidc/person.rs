@@ -41,15 +41,15 @@ impl Provider {
         if text("iss") != Some(self.issuer.as_str()) {
             return Err(Refusal::Invalid("the token is of another issuer"));
         }
+        // The token of a login is for this client. An audience of its own is that of bearer tokens,
+        // which clients of other names ask for.
+        let audience: &str = if nonce.is_some() { &self.client_id } else { &self.audience };
         let is_for_us = match claims.get("aud") {
-            Some(Value::String(one)) => *one == self.audience,
-            Some(Value::Array(all)) => {
-                all.iter().any(|one| one.as_str() == Some(self.audience.as_str()))
-            }
+            Some(Value::String(one)) => one == audience,
+            Some(Value::Array(all)) => all.iter().any(|one| one.as_str() == Some(audience)),
             _ => false,
         };
-        // An audience of its own is asked for by clients of other names.
-        let azp = claims.get("azp").filter(|_| self.audience == self.client_id);
+        let azp = claims.get("azp").filter(|_| audience == self.client_id);
         if !is_for_us || azp.is_some_and(|azp| azp.as_str() != Some(self.client_id.as_str())) {
             return Err(Refusal::Invalid("the token is for somebody else"));
         }

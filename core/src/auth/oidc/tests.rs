@@ -131,6 +131,17 @@ fn claims_count_for_us_and_now_and_this_login() {
 }
 
 #[test]
+fn a_login_is_for_this_client_and_a_bearer_token_for_its_audience() {
+    let provider = provider(|settings| settings.audience = Some("rampart-api".to_owned()));
+    let counts = |audience: &str, nonce: Option<&str>| {
+        let claims = claims(|claims| claims["aud"] = json!(audience));
+        provider.check(&claims, NOW, nonce).is_ok()
+    };
+    assert!(counts("rampart", Some("n")) && !counts("rampart", None));
+    assert!(counts("rampart-api", None) && !counts("rampart-api", Some("n")));
+}
+
+#[test]
 fn a_person_has_the_roles_that_their_claim_is_mapped_to() {
     let person = |provider: &Provider, change: fn(&mut Value)| provider.person_of(&claims(change));
     let plain = provider(|_| {});

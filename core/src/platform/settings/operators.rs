@@ -41,7 +41,7 @@ pub struct Oidc {
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "none: a public client, protected by PKCE alone"))]
     pub client_secret: Option<Secret>,
-    /// Audience that a token must be for.
+    /// Audience that a bearer token must be for; a login in a browser is for the client id.
     #[schemars(extend("x-default" = "operators.oidc.client_id"))]
     pub audience: Option<String>,
     /// Scopes that a login asks for.
