@@ -4,7 +4,7 @@ mod approvals;
 
 use rampart_tests::caller::Protocol;
 use rampart_tests::cluster;
-use rampart_tests::edge::Edge;
+use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::oidc_provider::{OidcProvider, OperatorBrowser, location};
 use serde_json::{Value, json};
 
@@ -20,7 +20,13 @@ async fn provider() -> OidcProvider {
 
 /// An edge whose operators log in there.
 async fn edge(provider: &OidcProvider) -> Edge {
+    edge_with(provider, |_| ()).await
+}
+
+/// The same with other settings besides.
+async fn edge_with(provider: &OidcProvider, change: impl FnOnce(&mut Setup)) -> Edge {
     Edge::with(|setup| {
+        change(setup);
         setup.set("operators.oidc.issuer", &provider.issuer);
         setup.set("operators.oidc.client_id", "rampart");
         setup.set("operators.oidc.client_secret", "the secret: of/rampart");
@@ -122,6 +128,22 @@ async fn a_person_logs_in_by_a_browser_and_every_call_names_them() {
 
     assert_eq!(browser.change("/console/logout", Some(csrf), &json!({})).await.status(), 204);
     assert_eq!(browser.open("/admin/v1/partners").await.status(), 401);
+}
+
+#[tokio::test]
+async fn a_return_that_another_page_has_asked_for_is_no_guess() {
+    let provider = provider().await;
+    let few = |setup: &mut Setup| _ = setup.set("ratelimit.operators", "10/h burst 1");
+    let edge = edge_with(&provider, few).await;
+    let mut browser = OperatorBrowser::new(&edge);
+    let page = location(&browser.open("/console/login").await);
+    for query in ["error=access_denied", "state=x&code=y", "error=access_denied"] {
+        let refused = browser.open(&format!("/console/callback?{query}")).await;
+        assert_eq!(refused.status(), 401, "{query}");
+    }
+    let returned = provider.log_in(page.as_str(), "ada").await;
+    let back = format!("{}?{}", returned.path(), returned.query().unwrap());
+    assert_eq!(browser.open(&back).await.status(), 200);
 }
 
 #[tokio::test]

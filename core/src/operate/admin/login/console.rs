@@ -83,9 +83,9 @@ async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
 }
 
 async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
-    let attempt = Attempt::begin(core, head)?;
+    Attempt::begin(core, head)?;
+    // Nothing is guessed here, which would count: a page of another origin can ask for this, too.
     let Some((pending, page)) = pending(core, head) else {
-        // No guess, which would count: a page of another origin can ask for this, too.
         let reason = "the login was not begun in this browser, or long ago";
         return Err(refused(&Refusal::Invalid(reason)));
     };
@@ -97,7 +97,10 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
             if let Refusal::NotPermitted { identity, .. } = &refusal {
                 end_lost_roles(core, identity, &[]).await?;
             }
-            return Err(attempt.refuse(&refusal));
+            if let Refusal::Invalid(reason) = &refusal {
+                tracing::info!(reason, "a login at the provider has failed");
+            }
+            return Err(refused(&refusal));
         }
     };
     let operator = admit(core, &person).await?;
