@@ -16,8 +16,9 @@ use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
+use crate::users::account::RowLock;
 use crate::users::authenticator_app;
-use crate::users::passkeys::sign_in;
+use crate::users::passkeys::{lock_visit, sign_in};
 use crate::users::security_notice::{self, Changed};
 use rampart_types::UserId;
 
@@ -87,7 +88,8 @@ pub(super) async fn confirm(view: &View<'_>, form: &Form) -> Result<Confirmed> {
     Ok(Confirmed::Again(Box::new(again)))
 }
 
-/// Removes the app if the code is one of its own, and says what came of it, also at the form's field.
+/// Removes the app if the code is one of its own and the visit of this challenge lasts, and says what
+/// came of it, also at the form's field.
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
@@ -95,15 +97,17 @@ pub(super) async fn remove(
     core: &Core,
     client: &Client,
     user: UserId,
+    visit: &str,
     texts: Texts,
     form: &Form,
 ) -> Result<(Markup, FormErrors)> {
-    if !authenticator_app::verify(core, client, user, form.get(CODE)).await? {
+    let key = client.key_of(user);
+    let is_right = authenticator_app::verify(core, client, user, form.get(CODE)).await?;
+    let mut tx = core.db.begin().await?;
+    if !is_right || !lock_visit(&mut tx, key, visit, RowLock::NoKeyUpdate).await? {
         let errors = FormErrors::one(CODE, texts.get("app-code-wrong"));
         return Ok((errors.summary(texts), errors));
     }
-    let mut tx = core.db.begin().await?;
-    let key = client.key_of(user);
     if authenticator_app::remove(&mut tx, key).await? {
         security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppRemoved).await?;
     }

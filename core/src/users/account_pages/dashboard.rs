@@ -243,7 +243,7 @@ async fn change(
         "passkey-add" => return passkey::add(core, client, user, visit, texts, form).await,
         "passkey-remove" => passkey::remove(core, client, user, visit, texts, form).await?,
         "app-remove" => {
-            return authenticator_app::remove(core, client, user, texts, form).await;
+            return authenticator_app::remove(core, client, user, visit, texts, form).await;
         }
         "session-end" => sessions::end(core, key, texts, form).await?,
         "card" => bank_account::verify_card(core, client, user, texts, form).await?.1,

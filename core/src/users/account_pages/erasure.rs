@@ -17,6 +17,7 @@ use crate::platform::db::{self, Connection};
 use crate::platform::error::{Code, Result};
 use crate::users::account::{self, RowLock};
 use crate::users::erase::erase;
+use crate::users::passkeys::lock_visit;
 use crate::users::session::{Login, verify_login};
 use rampart_types::UserKey;
 
@@ -87,7 +88,8 @@ pub(super) async fn ask(view: &View<'_>) -> Result<Reply> {
 /// Erases the account if the form proves the user, and none of the orders is open.
 ///
 /// # Errors
-/// Code 920 after too many attempts; when the database cannot be used.
+/// Code 920 after too many attempts; ER700 when the visit of the page has ended meanwhile; when the
+/// database cannot be used.
 pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     let (core, key) = (view.invited.core, view.account.key());
     let refused = match form.get("credential").is_empty() {
@@ -98,18 +100,22 @@ pub(super) async fn submit(view: &View<'_>, form: &Form) -> Result<Reply> {
     if let Some(refused) = refused {
         return confirmation(view, StatusCode::BAD_REQUEST, &refused).await;
     }
-    if !db::retrying_statement(|| erase_unless_open(core, key)).await? {
+    if !db::retrying_statement(|| erase_unless_open(core, key, view.challenge)).await? {
         return confirmation(view, StatusCode::CONFLICT, &Refused::Nothing).await;
     }
     let note = toast(Tone::Good, &view.texts().get("erase-done"));
     Ok(view.page(StatusCode::OK, &note))
 }
 
-/// Erases the account in one transaction; `false` while one of its orders is open.
-async fn erase_unless_open(core: &Core, key: UserKey) -> Result<bool> {
+/// Erases the account in one transaction, as long as the visit of this challenge lasts; `false` while one
+/// of its orders is open.
+async fn erase_unless_open(core: &Core, key: UserKey, visit: &str) -> Result<bool> {
     let mut tx = core.db.begin().await?;
     // Another erasure may have come first, which is as good.
     if account::lock(&mut tx, key, RowLock::Update).await? {
+        if !lock_visit(&mut tx, key, visit, RowLock::Update).await? {
+            return Err(Code::UserCredentialMissing.into());
+        }
         let met = Met::count(&mut tx, key).await?;
         if met.open_orders > 0 {
             tx.rollback().await?;

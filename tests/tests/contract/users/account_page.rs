@@ -137,7 +137,9 @@ async fn reading_is_free_and_a_change_uses_the_page_up() {
 async fn nothing_is_changed_by_a_visit_that_is_ended_meanwhile() {
     let visit = Visit::start().await;
     // The first holds up the change alone, the second its permission too.
-    for hold in ["select from end_user for key share", "update end_user set newsletter = true"] {
+    let holds = ["select from end_user for key share", "update end_user set newsletter = true"];
+    let changes = ["app-begin", "erase&password=password-of-ada"];
+    for (hold, change) in holds.into_iter().flat_map(|hold| changes.map(|change| (hold, change))) {
         let page = visit.sign_in().await;
         let mut log_out = visit.context.db().begin().await.unwrap();
         sqlx::query(hold).execute(&mut *log_out).await.unwrap();
@@ -147,10 +149,11 @@ async fn nothing_is_changed_by_a_visit_that_is_ended_meanwhile() {
             sqlx::query(void).execute(&mut *log_out).await.unwrap();
             log_out.commit().await.unwrap();
         };
-        let (begun, ()) = futures::join!(visit.act(&page, "app-begin"), end);
+        let (begun, ()) = futures::join!(visit.act(&page, change), end);
         assert!(!begun.text().contains("otpauth"), "{hold}: {}", begun.text());
     }
-    let begun = "select exists (select from authenticator_app)";
+    let begun = "select exists (select from authenticator_app) \
+         or exists (select from end_user where deleted_at is not null)";
     let begun: bool = sqlx::query_scalar(begun).fetch_one(visit.context.db()).await.unwrap();
     assert!(!begun);
 }
