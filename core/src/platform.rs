@@ -12,6 +12,7 @@ pub mod heartbeats;
 pub(crate) mod http_client;
 pub mod keyed_budget;
 pub mod keyed_semaphore;
+pub mod lookups;
 pub mod mail;
 pub mod metrics;
 pub mod network;

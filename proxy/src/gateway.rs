@@ -36,6 +36,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
 use rampart_core::http::request::{BODY_BYTES_MAX, FORM_BYTES_MAX};
+use rampart_core::platform::lookups::Lookups;
 use rampart_core::platform::rate_limit::KeyedGcra;
 use rampart_core::platform::shared_rates::SharedGcra;
 
@@ -66,6 +67,8 @@ pub(crate) struct Gateway {
     bodies: BodyMemory,
     lifecycle: Arc<Lifecycle>,
     preferred_address: PreferredAddress,
+    /// Those of the upstream's name.
+    lookups: Lookups,
     /// `Strict-Transport-Security` of pages, and of everything for operators.
     hsts: Option<HeaderValue>,
     /// Certificates of all listeners, the public one's first; on the operations listener alone.
@@ -136,8 +139,17 @@ impl Gateway {
         bodies: BodyMemory,
         lifecycle: Arc<Lifecycle>,
     ) -> Self {
-        let (preferred_address, hsts, certificates, scrape) = Default::default();
-        Self { core, listener, bodies, lifecycle, preferred_address, hsts, certificates, scrape }
+        Self {
+            core,
+            listener,
+            bodies,
+            lifecycle,
+            preferred_address: PreferredAddress::default(),
+            lookups: Lookups::default(),
+            hsts: None,
+            certificates: Vec::new(),
+            scrape: Mutex::default(),
+        }
     }
 
     /// Tells browsers to use HTTPS alone for this time.
@@ -201,7 +213,7 @@ impl ProxyHttp for Gateway {
 
     async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
         let now = self.core.clock.monotonic_ns();
-        upstream(context)?.peer(&self.preferred_address, now).await
+        upstream(context)?.peer(&self.lookups, &self.preferred_address, now).await
     }
 
     /// Has the backend's next address tried, if there is one: nothing has been sent yet.

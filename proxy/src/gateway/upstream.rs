@@ -12,6 +12,7 @@ use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
+use rampart_core::platform::lookups::Lookups;
 use rampart_core::platform::telemetry::Span;
 use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
 use tokio::time::timeout;
@@ -99,11 +100,12 @@ impl UpstreamExchange {
     /// When the backend's name resolves to no address.
     pub(super) async fn peer(
         &mut self,
+        lookups: &Lookups,
         preferred: &PreferredAddress,
         now_ns: u64,
     ) -> Result<Box<HttpPeer>> {
         if self.addresses.is_empty() {
-            self.addresses = self.look_up().await?;
+            self.addresses = self.look_up(lookups).await?;
             self.prefer(preferred, now_ns);
         }
         let unknown = || Error::explain(ErrorType::ConnectError, "the upstream has no address");
@@ -138,13 +140,14 @@ impl UpstreamExchange {
     }
 
     /// Finds the backend's addresses, in the order in which they are to be tried.
-    async fn look_up(&self) -> Result<Vec<SocketAddr>> {
-        let looking = tokio::net::lookup_host((self.upstream.host.as_str(), self.upstream.port));
-        let found = timeout(LOOKUP_MAX, looking)
+    async fn look_up(&self, lookups: &Lookups) -> Result<Vec<SocketAddr>> {
+        let looking = lookups.addresses(&self.upstream.host, self.upstream.port);
+        let mut found = timeout(LOOKUP_MAX, looking)
             .await
             .or_err(ErrorType::ConnectTimedout, "look up the upstream")?
             .or_err(ErrorType::ConnectError, "look up the upstream")?;
-        Ok(found.take(ADDRESSES_MAX).collect())
+        found.truncate(ADDRESSES_MAX);
+        Ok(found)
     }
 
     /// Goes on to the backend's next address, which is preferred from now on; `false` when there is
@@ -304,16 +307,17 @@ mod tests {
 
     #[tokio::test]
     async fn each_address_is_tried_and_all_of_them_within_the_time_for_one() {
-        let (preferred, mut exchange) = (PreferredAddress::default(), exchange());
+        let (lookups, preferred) = (Lookups::default(), PreferredAddress::default());
+        let mut exchange = exchange();
         let (mut tried, mut connecting) = (Vec::new(), Duration::ZERO);
         let mut with_tls = Duration::ZERO;
         loop {
-            let peer = exchange.peer(&preferred, 0).await.unwrap();
+            let peer = exchange.peer(&lookups, &preferred, 0).await.unwrap();
             tried.extend(peer.address().as_inet().copied());
             connecting += peer.options.connection_timeout.unwrap();
             with_tls += peer.options.total_connection_timeout.unwrap();
             // A request that is sent again after a kept connection has ended goes to the same one.
-            let again = exchange.peer(&preferred, 0).await.unwrap();
+            let again = exchange.peer(&lookups, &preferred, 0).await.unwrap();
             assert_eq!(again.address(), peer.address());
             if !exchange.next_address(&preferred, 0) {
                 break;

@@ -13,8 +13,9 @@ use url::Url;
 
 use super::Message;
 use super::schedule::parse_retry_after;
-use super::target::{Forbidden, GuardedResolver, Lookups, Reach};
+use super::target::{Forbidden, GuardedResolver, Reach};
 use crate::platform::error::{Error, Result};
+use crate::platform::lookups::Lookups;
 
 /// Most concurrent attempts in one lane, so that no host can occupy the whole edge.
 pub(super) const LANE_IN_FLIGHT_MAX: usize = 8;
@@ -138,7 +139,7 @@ impl Outbound {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let lookups = Lookups::new();
+        let lookups = Lookups::default();
         let client = |reach| {
             Client::builder()
                 .tls_backend_preconfigured(tls.clone())

@@ -5,14 +5,13 @@
 //! the edge connects to the checked addresses only, which defeats DNS rebinding. Redirects are not
 //! followed (`outbound.rs`).
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::sync::Semaphore;
 use url::{Host, Url};
+
+use crate::platform::lookups::Lookups;
 
 /// The addresses that a client's deliveries may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,34 +136,6 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Most names that are resolved at a time, in threads of the 512 that the runtime has for all that
-/// blocks: documents and policies keep theirs, however long the system's resolver takes.
-const LOOKUPS_MAX: usize = 128;
-
-/// Permits of the system's resolver, [`LOOKUPS_MAX`] of them.
-#[derive(Clone, Debug)]
-pub(super) struct Lookups(Arc<Semaphore>);
-
-impl Lookups {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(LOOKUPS_MAX)))
-    }
-
-    /// Runs `look_up` once there is a permit. It goes on when nobody waits for it any more, as after the
-    /// time to connect, and keeps its permit until it ends.
-    async fn run<T: Send + 'static>(
-        &self,
-        look_up: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> io::Result<T> {
-        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
-        let run = move || {
-            let _permit = permit;
-            look_up()
-        };
-        tokio::task::spawn_blocking(run).await?
-    }
-}
-
 /// Resolves a name once and returns its addresses only if all of them are within reach.
 #[derive(Clone, Debug)]
 pub(super) struct GuardedResolver {
@@ -176,10 +147,8 @@ impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let Self { reach, lookups } = self.clone();
         Box::pin(async move {
-            let text = name.as_str().to_owned();
             // Port 0 selects the URL's own.
-            let look_up = move || (text.as_str(), 0_u16).to_socket_addrs();
-            let found: Vec<_> = lookups.run(look_up).await?.collect();
+            let found = lookups.addresses(name.as_str(), 0).await?;
             check_addresses(name.as_str(), &found, reach)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -197,9 +166,6 @@ fn check_addresses(name: &str, found: &[SocketAddr], reach: Reach) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
-    use futures::FutureExt as _;
     use ipnet::IpNet;
     use proptest::prelude::*;
 
@@ -337,21 +303,6 @@ mod tests {
         assert!(check_addresses("localhost", &[loopback], Reach::PublicOrLoopback).is_ok());
         assert!(check_addresses("localhost", &[loopback], Reach::Public).is_err());
         assert!(check_addresses("localhost", &[public], Reach::PublicOrLoopback).is_err());
-    }
-
-    #[tokio::test]
-    async fn a_lookup_that_nobody_waits_for_keeps_its_permit_until_it_ends() {
-        let lookups = Lookups(Arc::new(Semaphore::new(1)));
-        let (end, ended) = mpsc::sync_channel::<()>(1);
-        let mut given_up = Box::pin(lookups.run(move || Ok(ended.recv().is_ok())));
-        assert!(given_up.as_mut().now_or_never().is_none());
-        drop(given_up);
-        let resolver = GuardedResolver { reach: Reach::PublicOrLoopback, lookups };
-        let mut waiting = resolver.resolve("localhost".parse().unwrap());
-        assert!(waiting.as_mut().now_or_never().is_none());
-        assert_eq!(resolver.lookups.0.available_permits(), 0);
-        end.send(()).unwrap();
-        assert!(waiting.await.unwrap().all(|address| address.ip().is_loopback()));
     }
 
     proptest! {
