@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use maud::html;
 use serde_json::{Value, json};
 
-use super::session::{NewSession, Session, cookie, set_cookie, signed_out};
+use super::session::{NewSession, Session, set_cookie, signed_out};
 use super::{Attempt, admit, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
@@ -145,7 +145,7 @@ async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<(
 
 /// The login that was begun in this browser, and the page that was asked for.
 fn pending(core: &Core, head: &Head) -> Option<(LoginState, Option<String>)> {
-    let sealed = URL_SAFE_NO_PAD.decode(cookie(head, PENDING)?).ok()?;
+    let sealed = URL_SAFE_NO_PAD.decode(head.cookie(PENDING)?).ok()?;
     let state: Value = serde_json::from_slice(&core.keys.open(CONTEXT, &sealed).ok()?).ok()?;
     let page = state["page"].as_str().map(str::to_owned);
     Some((serde_json::from_value(state).ok()?, page))

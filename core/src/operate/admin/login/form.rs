@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
 
-use super::session::{NewSession, cookie, set_cookie, sign};
+use super::session::{NewSession, set_cookie, sign};
 use super::{Attempt, alarm};
 use crate::Core;
 use crate::auth::oidc::Provider;
@@ -39,7 +39,7 @@ pub(in crate::operate) struct SignInForm {
 /// Without entropy.
 pub(in crate::operate) fn show(core: &Core, head: &Head) -> Result<SignInForm> {
     // A browser that has the cookie keeps it, so that two open pages both work.
-    let secret = match cookie(head, COOKIE) {
+    let secret = match head.cookie(COOKIE) {
         Some(known) if known.len() <= 2 * COOKIE_BYTES && is_plain(known) => known.to_owned(),
         _ => URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<COOKIE_BYTES>()?),
     };
@@ -53,7 +53,7 @@ fn is_plain(text: &str) -> bool {
 
 /// True if the form was shown to this browser.
 pub(in crate::operate) fn is_own(head: &Head, csrf_token: &str) -> bool {
-    let own = cookie(head, COOKIE).map(|secret| sign(secret, "sign-in"));
+    let own = head.cookie(COOKIE).map(|secret| sign(secret, "sign-in"));
     own.is_some_and(|own| constant_time_eq(own.as_bytes(), csrf_token.as_bytes()))
 }
 

@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{COOKIE, SET_COOKIE};
+use http::header::SET_COOKIE;
 use http::{HeaderValue, Method, StatusCode};
 use ring::hmac;
 use serde_json::json;
@@ -126,7 +126,7 @@ pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> 
 impl Session {
     /// The session of a request; `None` without one that lives.
     pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
-        let Some(cookie) = cookie(head, name(core)) else { return Ok(None) };
+        let Some(cookie) = head.cookie(name(core)) else { return Ok(None) };
         let digest = sha256(cookie);
         let found = select_live_sessions!("s.digest = $1", "", &digest[..], BREAK_GLASS);
         let Some(row) = found.fetch_optional(&core.db).await? else { return Ok(None) };
@@ -235,13 +235,6 @@ fn name(core: &Core) -> &'static str {
 
 fn is_tls(core: &Core) -> bool {
     core.settings.admin_url.starts_with("https://")
-}
-
-/// The value of a cookie of this name.
-pub(super) fn cookie<'a>(head: &'a Head, name: &str) -> Option<&'a str> {
-    let lines = head.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).map(str::trim);
-    pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// A cookie that no script can read.
