@@ -93,8 +93,7 @@ impl Target {
     where
         F: Future<Output = Result<Value, StartupError>>,
     {
-        self.format.print_members(&self.settings.ask(work)?);
-        Ok(())
+        self.format.print_members(&self.settings.ask(work)?)
     }
 
     /// Makes one call to the path of these parts and prints its answer.

@@ -2,6 +2,7 @@
 
 mod document;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -41,35 +42,35 @@ impl Run for Apply {
         let answer = self.settings.ask(async |o| o.call(Method::PUT, &path, body).await);
         let answer = answer.map_err(|error| document.locate(&error))?;
         if self.json {
-            output::line(format_args!("{answer:#}"));
-            return Ok(());
+            return output::answer(format!("{answer:#}\n"));
         }
         if let Some(approval) = answer["approval"].as_str() {
-            output::line(format_args!(
+            return output::answer(format!(
                 "nothing is applied yet: another operator must agree (rampart approval grant \
-                 {approval}); then apply it again"
+                 {approval}); then apply it again\n"
             ));
-            return Ok(());
         }
-        show(&answer);
-        Ok(())
+        output::answer(changes(&answer))
     }
 }
 
-/// Prints the changes, one a line.
-fn show(answer: &Value) {
+/// The changes, one a line.
+fn changes(answer: &Value) -> String {
+    let mut text = String::new();
     let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
     for change in changes {
         let [subject, member, from, to] =
             ["subject", "member", "from", "to"].map(|name| cell(&change[name]));
-        output::line(format_args!("{subject}  {member}: {from} -> {to}"));
+        // Writing to a string cannot fail.
+        _ = writeln!(text, "{subject}  {member}: {from} -> {to}");
     }
     let counted = match changes.len() {
         0 => "no changes".to_owned(),
         count => counted(count, "change", "changes"),
     };
     let outcome = if answer["isApplied"] == true { "applied" } else { "not applied: a dry run" };
-    output::line(format_args!("{counted}, {outcome}"));
+    _ = writeln!(text, "{counted}, {outcome}");
+    text
 }
 
 /// Print the configuration as TOML: applied as it stands, it changes nothing.
@@ -86,10 +87,9 @@ impl Run for Export {
     fn run(self) -> Result<(), StartupError> {
         let configuration = self.settings.ask(async |o| o.get("configuration").await)?;
         if self.json {
-            output::line(format_args!("{configuration:#}"));
+            output::answer(format!("{configuration:#}\n"))
         } else {
-            output::line(document::toml(&configuration).trim_end());
+            output::answer(format!("{}\n", document::toml(&configuration).trim_end()))
         }
-        Ok(())
     }
 }

@@ -34,7 +34,7 @@ impl Page {
         let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
         let path = path(list) + &query(criteria.into_iter().chain(page));
         let (rows, last) = target.settings.ask(async |admin| admin.page(&path).await)?;
-        target.format.print(&rows, &rows, columns);
+        target.format.print(&rows, &rows, columns)?;
         if let Some(last) = last {
             output::note(&format!("more rows follow: --after {last}"));
         }

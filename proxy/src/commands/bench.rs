@@ -67,11 +67,11 @@ impl Run for Bench {
         let mut calls = Vec::new();
         let outcome = server::runtime(threads)?.block_on(self.measure(&mut calls));
         // What was measured before a failure counts, too.
-        if !calls.is_empty() {
-            let held = json!({"p99MaxMillis": self.p99_ms, "calls": calls});
-            self.format.print(&held, &held["calls"], COLUMNS);
+        if calls.is_empty() {
+            return outcome;
         }
-        outcome
+        let held = json!({"p99MaxMillis": self.p99_ms, "calls": calls});
+        outcome.and(self.format.print(&held, &held["calls"], COLUMNS))
     }
 }
 

@@ -44,8 +44,7 @@ impl Run for ConfigCommand {
             Self::Reference { markdown: true, .. } => markdown(&sections),
             Self::Reference { .. } => plain(&sections),
         };
-        output::text(&text);
-        Ok(())
+        output::answer(text)
     }
 }
 

@@ -109,8 +109,7 @@ impl Call for Route {
         match self {
             Self::List => {
                 let found = target.settings.ask(async |o| o.get("routes").await)?;
-                target.format.print(&found, &found["routes"], ROUTES);
-                Ok(())
+                target.format.print(&found, &found["routes"], ROUTES)
             }
             Self::Set { file } => {
                 let mut routes = read(&file)?;

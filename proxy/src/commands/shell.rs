@@ -41,8 +41,7 @@ impl Run for Completions {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), PROGRAM, &mut script);
         register(self.shell, &mut script);
-        output::bytes(&script);
-        Ok(())
+        output::answer(script)
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::StartupError;
 use crate::output;
 
 /// Space between two columns.
@@ -25,26 +26,32 @@ pub(crate) struct Format {
 impl Format {
     /// Prints `rows`, an array of objects, in these columns, each with its head and its member, as
     /// in `ID id, CREATED BY createdBy`; as JSON the whole answer.
-    pub(crate) fn print(&self, answer: &Value, rows: &Value, columns: &str) {
+    pub(crate) fn print(
+        &self,
+        answer: &Value,
+        rows: &Value,
+        columns: &str,
+    ) -> Result<(), StartupError> {
         self.print_as(answer, || {
             let columns = columns.split(", ").filter_map(|column| column.rsplit_once(' '));
             table(rows, &columns.collect::<Vec<_>>())
-        });
+        })
     }
 
     /// Prints an answer that is no list: a line for each member, or JSON. An empty one prints nothing.
-    pub(crate) fn print_members(&self, answer: &Value) {
-        if !answer.is_null() {
-            self.print_as(answer, || members(answer));
+    pub(crate) fn print_members(&self, answer: &Value) -> Result<(), StartupError> {
+        if answer.is_null() {
+            return Ok(());
         }
+        self.print_as(answer, || members(answer))
     }
 
     /// Prints the answer as this table or as JSON.
-    fn print_as(&self, answer: &Value, table: impl FnOnce() -> String) {
+    fn print_as(&self, answer: &Value, table: impl FnOnce() -> String) -> Result<(), StartupError> {
         if self.table || !self.json && std::io::stdout().is_terminal() {
-            output::text(&table());
+            output::answer(table())
         } else {
-            output::line(format_args!("{answer:#}"));
+            output::answer(format!("{answer:#}\n"))
         }
     }
 }

@@ -82,7 +82,7 @@ impl Top {
                     text
                 }
             };
-            output::text(&if is_terminal { format!("{CLEAR}{text}") } else { text });
+            output::answer(if is_terminal { format!("{CLEAR}{text}") } else { text })?;
             looks += 1;
         }
         last

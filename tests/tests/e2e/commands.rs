@@ -115,6 +115,16 @@ async fn orders_settings_and_books_are_worked_on_by_command() {
     assert_eq!(command(&edge, &show).await["recorded"], made["recorded"]);
 }
 
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(binary());
+    let output = command.args(["config", "reference"]).stdout(full).output().unwrap();
+    let sentence = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{sentence}");
+    assert!(sentence.contains("standard output cannot be written"), "{sentence}");
+}
+
 /// The completions of a command line's last word, by the edge with this operators' listener.
 async fn completed(admin: &str, shell: &str, line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();

@@ -38,7 +38,7 @@ impl Run for Check {
         let component = read_file(&self.file)?;
         let checked = rampart_core::policies::check(&self.kind, component, vectors.as_deref());
         let CheckedComponent { report, failed } = checked?;
-        self.format.print_members(&report);
+        self.format.print_members(&report)?;
         match failed {
             0 => Ok(()),
             1 => Err(StartupError::from("one vector was answered otherwise than expected")),
