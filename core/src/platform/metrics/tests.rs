@@ -42,6 +42,14 @@ fn counters_of_known_labels_begin_at_zero() {
 }
 
 #[test]
+fn an_edge_without_connections_tells_so() {
+    let text = Metrics::new(10).unwrap().render();
+    for gauge in ["requests_in_flight", "connections_open", "connections_idle"] {
+        assert!(text.contains(&format!("\nrampart_{gauge} 0\n")), "{gauge}: {text}");
+    }
+}
+
+#[test]
 fn help_names_every_cause_and_limit() {
     let text = Metrics::new(10).unwrap().render();
     let mut looked_at = 0;

@@ -51,8 +51,12 @@ const EVENTS: [&str; 14] = [
 ];
 
 impl Metrics {
-    /// Shows counters of known labels as 0.
+    /// Shows counters of known labels as 0, and the gauges that begin with the first connection.
     pub(super) fn begin_at_zero(&self) {
+        // What scales edges by requests in flight waits for one that does not tell any.
+        for gauge in [&self.requests_in_flight, &self.connections_open, &self.connections_idle] {
+            gauge.with_label_values::<&str>(&[]).set(0);
+        }
         let plain =
             [&self.partner_series_dropped, &self.operator_break_glass, &self.telemetry_exported];
         for counter in plain {

@@ -34,7 +34,7 @@ impl Sample {
 
     /// The sum of a metric's series that have these labels.
     pub(super) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        self.of(name).filter(|one| one.has(labels)).map(|one| one.value).sum()
+        sum(self.of(name).filter(|one| one.has(labels)).map(|one| one.value))
     }
 
     /// The sums of a metric's series by one of their labels.
@@ -74,6 +74,11 @@ impl Sample {
     fn of<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Series> {
         self.series.iter().filter(move |one| one.name == name)
     }
+}
+
+/// The sum of values; zero of none, of which the library's own is a negative zero, printed as one.
+pub(super) fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |sum, value| sum + value)
 }
 
 impl Series {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::sample::Sample;
+use super::sample::{Sample, sum};
 
 const REQUESTS: &str = "rampart_requests_total";
 const DURATION: &str = "rampart_request_duration_seconds";
@@ -21,12 +21,10 @@ pub(super) fn screen(before: &Sample, now: &Sample) -> String {
         };
         now.by(name, label).into_iter().map(rate).collect::<BTreeMap<_, _>>()
     };
-    let total: f64 = rates(REQUESTS, "status").values().sum();
+    let total = sum(rates(REQUESTS, "status").into_values());
     let of_class = |class: char| -> f64 {
         let statuses = rates(REQUESTS, "status").into_iter();
-        let rates = statuses.filter(|(status, _)| status.starts_with(class)).map(|(_, rate)| rate);
-        // The sum of no floats is a negative zero, which is printed as one.
-        rates.fold(0.0, |sum, rate| sum + rate)
+        sum(statuses.filter(|(status, _)| status.starts_with(class)).map(|(_, rate)| rate))
     };
     let rate_of = |name: &str| (now.sum(name, &[]) - before.sum(name, &[])).max(0.0) / seconds;
     let gauge = |name: &str| now.sum(name, &[]);
@@ -151,6 +149,13 @@ mod tests {
         let position = |name: &str| lines.iter().position(|line| line.ends_with(name));
         assert!(position("acme") < position("b"), "the busiest comes first: {text}");
         assert!(text.contains("       1.0  -\n"), "{text}");
+    }
+
+    #[test]
+    fn an_edge_that_nobody_has_asked_shows_zeros() {
+        let text = screen(&Sample::read("", 0), &Sample::read("", 1_000_000_000));
+        assert!(text.starts_with("requests    0.0/s ") && text.contains("in flight 0 "), "{text}");
+        assert!(text.contains("connections 0 open   0 idle"), "{text}");
     }
 
     #[test]
