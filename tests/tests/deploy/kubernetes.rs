@@ -6,6 +6,7 @@ use crate::validator;
 fn the_overlays_and_the_chart_are_valid_and_the_same() {
     let rendered = validator(&["python", "kubernetes/render.py"]);
     for kind in [
+        "CronJob",
         "Deployment",
         "HorizontalPodAutoscaler",
         "Job",
