@@ -1,5 +1,7 @@
 //! The pages of the alerts: one each, with the four sections, and lines that run.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use rampart_tests::deadline::SOON;
@@ -34,6 +36,40 @@ fn lines(page: &str) -> String {
     let text = read(&format!("runbooks/{page}.md"));
     let blocks = text.split("```bash\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap()).collect()
+}
+
+/// The log lines that a page quotes: at least this many words in small letters.
+const LOG_WORDS_MIN: usize = 4;
+
+/// The log lines that a page quotes.
+fn log_lines(page: &str) -> Vec<String> {
+    let text = read(&format!("runbooks/{page}.md"));
+    let prose: String = text.split("```").step_by(2).collect();
+    let quoted = prose.split('`').skip(1).step_by(2);
+    let quoted = quoted.map(|text| text.split_whitespace().collect::<Vec<_>>());
+    let is_word = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '\'');
+    let lines = quoted.filter(|words| words.len() >= LOG_WORDS_MIN && words.iter().all(is_word));
+    lines.map(|words| words.join(" ")).collect()
+}
+
+/// The sources in a folder.
+fn sources(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = entries.map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => fs::read_to_string(&path).unwrap_or_default(),
+    });
+    texts.collect()
+}
+
+#[test]
+fn the_log_lines_that_pages_quote_are_logged() {
+    let sources = sources(&root().join("core/src"));
+    let quoted: Vec<_> = alerts().iter().flat_map(|alert| log_lines(alert)).collect();
+    assert!(quoted.len() > 5, "{quoted:?}");
+    for line in quoted {
+        assert!(sources.contains(&format!("\"{line}\"")), "{line}");
+    }
 }
 
 /// bash with the variables that the folder's README lists.
