@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the secrets of compose.yaml that are missing, each in a file of its own: deploy/compose/secrets.sh [FOLDER]
-# The certificate is for localhost and for the balancer, as connectors know it, and signed by itself.
+# The certificate is for localhost and for the balancer, as connectors know it, signed by itself, and made anew in the last 30
+# days of its year: edges read it at once, connectors when they are started again.
 set -eu
 folder=${1:-$(dirname "$0")/secrets}
 umask 077
@@ -18,11 +19,13 @@ word() { head -c 24 /dev/urandom | od -An -vtx1 | tr -d ' \n'; }
 [ -s valkey-url ] || echo "redis://:$(cat valkey-password)@valkey:6379" >valkey-url
 [ -s master-key ] || random >master-key
 [ -s admin-token ] || word >admin-token
-if ! openssl x509 -noout -checkhost balancer -in certificate 2>/dev/null | grep -q 'does match'; then
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=localhost \
-        -addext basicConstraints=critical,CA:FALSE \
-        -addext subjectAltName=DNS:localhost,DNS:balancer,IP:127.0.0.1 -keyout certificate-key -out certificate 2>/dev/null
-fi
+has_certificate() {
+    openssl x509 -noout -checkend 2592000 -in certificate >/dev/null 2>&1 &&
+        openssl x509 -noout -checkhost balancer -in certificate | grep -q 'does match'
+}
+has_certificate || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=localhost \
+    -addext basicConstraints=critical,CA:FALSE \
+    -addext subjectAltName=DNS:localhost,DNS:balancer,IP:127.0.0.1 -keyout certificate-key -out certificate 2>/dev/null
 # Read in the containers by users of their own; on this machine the folder keeps others out.
 chmod 644 ./*
 chmod 700 .

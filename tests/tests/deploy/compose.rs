@@ -32,6 +32,25 @@ fn the_composition_is_valid_and_whole() {
     }
 }
 
+/// A certificate of so many days for the balancer, signed by itself.
+const CERTIFICATE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+    -subj /CN=localhost -addext subjectAltName=DNS:balancer -keyout certificate-key -out certificate -days";
+
+#[test]
+fn a_certificate_that_ends_soon_is_made_anew() {
+    let secrets = root().join("deploy/compose/secrets.sh");
+    for (days, is_kept) in [(29, false), (31, true)] {
+        let folder = Folder::make();
+        let mut made = Command::new("sh");
+        made.args(["-c", &format!("{CERTIFICATE} {days}")]).current_dir(folder.path());
+        assert!(made.output().unwrap().status.success());
+        let read = || fs::read(folder.path().join("certificate")).unwrap();
+        let before = read();
+        assert!(Command::new(&secrets).arg(folder.path()).status().unwrap().success());
+        assert_eq!(read() == before, is_kept, "{days} days");
+    }
+}
+
 #[test]
 fn the_balancer_reads_its_settings() {
     let haproxy = Command::new("sh")
