@@ -10,6 +10,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::config::Config;
+use crate::gateway::PRIVATE_ANSWER_MAX;
 use crate::startup_error::{Context as _, StartupError};
 
 /// Longest wait for an answer beyond the time that the edge takes for one.
@@ -43,15 +44,14 @@ impl From<Value> for Body {
 
 impl AdminClient {
     /// Calls the listener at `base` with the token of `config`, trusts its certificate besides the
-    /// system's authorities, and waits as long as its edge may take.
+    /// system's authorities, and waits as long as the listener may take.
     ///
     /// # Errors
     /// Without a token, when no HTTP client can be made, or the certificate cannot be used.
     pub(crate) fn new(base: String, config: &Config) -> Result<Self, StartupError> {
         let token = config.admin.token.as_ref();
         let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
-        let answer_max = Duration::from_secs(config.edge.request_timeout_seconds);
-        let patient = Client::builder().timeout(answer_max + ANSWER_MARGIN);
+        let patient = Client::builder().timeout(PRIVATE_ANSWER_MAX + ANSWER_MARGIN);
         let http = http_client(patient, config.admin.tls.cert.as_deref())?;
         Ok(Self { http, base, token: token.expose().to_owned() })
     }
@@ -142,4 +142,18 @@ pub(crate) fn http_client(
         }
     }
     client.build().context("no HTTP client can be made")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_waits_for_as_long_as_the_listener_may_take() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let config = Config::over("[admin]\ntoken = 'ada'\n[edge]\nrequest_timeout_seconds = 1\n");
+        let client = AdminClient::new("http://127.0.0.1:9".to_owned(), &config.unwrap()).unwrap();
+        let (client, timeout) = (format!("{client:?}"), PRIVATE_ANSWER_MAX + ANSWER_MARGIN);
+        assert!(client.contains(&format!("{timeout:?}")), "{client}");
+    }
 }

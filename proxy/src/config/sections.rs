@@ -90,7 +90,7 @@ pub(crate) struct Edge {
     /// Requests after which a connection is closed, each of them finished.
     #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "requests"))]
     pub(crate) connection_requests_max: u32,
-    /// Time that the core may take for one answer.
+    /// Time that the core may take for one answer of the public listener.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) request_timeout_seconds: u64,
     /// Time that a client may take to read one answer, or each part of a file that is made while it is

@@ -21,7 +21,7 @@ use super::respond::client_gone;
 use super::{Gateway, admit, path};
 
 /// Time for one answer.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// A listener that is not for the public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -111,11 +111,7 @@ async fn follow(section: &str) -> Vec<Value> {
     let certificate = edge.setup().folder().join("cert.pem");
     author.write(
         "target/demo/rampart.toml",
-        &format!(
-            "[edge]\nrequest_timeout_seconds = 120\n\
-             [admin]\nlisten = \"{}\"\ntoken = \"{ADMIN_TOKEN}\"\n",
-            edge.admin,
-        ),
+        &format!("[admin]\nlisten = \"{}\"\ntoken = \"{ADMIN_TOKEN}\"\n", edge.admin),
     );
     author.write(
         "target/demo/env",
