@@ -150,8 +150,8 @@ families! {
     payment_age: IntGaugeVec "rampart_payment_age_seconds" ["state"];
     /// Orders that are not final, counted to 10000 of each side and state.
     orders_open: IntGaugeVec "rampart_orders_open" ["side", "status"];
-    /// Time in seconds that the oldest order in a state has been in it; those in progress without
-    /// those that wait for their user alone, looked for among the 5000 oldest of a class and side.
+    /// Time in seconds that the oldest order in a state has been in it; those in progress without those
+    /// that wait for their user alone, looked for among the 5000 oldest of a class, side and state.
     order_age: IntGaugeVec "rampart_order_age_seconds" ["partner_class", "side", "status"];
     /// Deposit addresses that no sale has taken, counted to connectors.deposit_addresses_min.
     deposit_addresses_free: IntGaugeVec "rampart_deposit_addresses_free" ["connector", "asset"];
