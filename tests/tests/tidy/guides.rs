@@ -82,6 +82,17 @@ fn the_guide_of_connectors_has_every_command() {
 }
 
 #[test]
+fn the_list_of_what_must_hold_has_every_attack() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (attacks, list) = (read("tests/attacks/main.rs"), read("tests/README.md"));
+    let families = attacks.split("family!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let families: Vec<_> = families.collect();
+    assert!(families.len() > 10, "looked elsewhere");
+    let missing = families.into_iter().filter(|name| !list.contains(&format!("`{name}`")));
+    nothing_breaks("tests/README.md has every family of attacks", missing.map(str::to_owned));
+}
+
+#[test]
 fn links_of_guides_lead_somewhere() {
     let guides: Vec<_> = sources().into_iter().filter(|source| source.is("md")).collect();
     let broken = guides.iter().flat_map(|guide| {
