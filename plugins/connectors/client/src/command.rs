@@ -4,8 +4,11 @@ use std::fmt;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+
+/// Most characters of a reason that an edge takes: with more it refuses the whole result.
+const REASON_CHARS_MAX: usize = 1_000;
 
 /// Commands that are wanted.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -87,7 +90,8 @@ pub enum Outcome {
     },
     /// The effect is not there, and never will be.
     Rejected {
-        /// The reason, at most 1000 characters.
+        /// The reason, of which an edge is told the first 1000 characters.
+        #[serde(serialize_with = "beginning")]
         reason: String,
         /// Such as what a failed transaction has cost; null for nothing.
         #[serde(skip_serializing_if = "Value::is_null")]
@@ -97,7 +101,8 @@ pub enum Outcome {
     /// `connectors.attempts_max`.
     #[serde(rename_all = "camelCase")]
     Retry {
-        /// The reason, at most 1000 characters.
+        /// The reason, of which an edge is told the first 1000 characters.
+        #[serde(serialize_with = "beginning")]
         reason: String,
         /// Time before the next attempt, at most 86400; an edge's own growing one if left out.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +115,12 @@ impl Outcome {
     pub const fn rejected(reason: String) -> Self {
         Self::Rejected { reason, result: Value::Null }
     }
+}
+
+/// Writes the beginning of a reason, which may have a provider's own words in it, however many.
+fn beginning<S: Serializer>(reason: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let end = reason.char_indices().nth(REASON_CHARS_MAX).map_or(reason.len(), |(at, _)| at);
+    serializer.serialize_str(&reason[..end])
 }
 
 #[cfg(test)]
@@ -138,5 +149,15 @@ mod tests {
         let done = Outcome::Done { result: json!({"transactionId": "0x1"}) };
         let expected = json!({"outcome": "done", "result": {"transactionId": "0x1"}});
         assert_eq!(serde_json::to_value(done).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_reason_is_no_longer_than_an_edge_takes() {
+        let reason = "é".repeat(REASON_CHARS_MAX + 1);
+        let retry = Outcome::Retry { reason: reason.clone(), retry_after_seconds: None };
+        for outcome in [Outcome::rejected(reason), retry] {
+            let told = serde_json::to_value(outcome).unwrap();
+            assert_eq!(told["reason"], "é".repeat(REASON_CHARS_MAX));
+        }
     }
 }
