@@ -51,6 +51,17 @@ impl Account {
         self.currency == "EUR"
     }
 
+    /// Checks that money in this currency leaves it or arrives at it as it is.
+    ///
+    /// # Errors
+    /// One sentence for any other currency than its own.
+    pub(crate) fn takes(&self, currency: &str) -> Result<(), String> {
+        match currency == self.currency {
+            true => Ok(()),
+            false => Err(format!("the account is in {}, not in {currency}", self.currency)),
+        }
+    }
+
     /// Decimals of an amount in its currency: a bank refuses a file with more.
     pub(crate) fn decimals(&self) -> u8 {
         let is_in = |codes: &[&str]| codes.contains(&self.currency.as_str());

@@ -128,9 +128,7 @@ impl Transfer {
         reference: Option<&str>,
     ) -> Result<Self, String> {
         let account = &settings.account;
-        if currency != account.currency {
-            return Err(format!("the account is in {}, not in {currency}", account.currency));
-        }
+        account.takes(currency)?;
         let amount = Decimal::from_str_exact(amount.as_str());
         let amount = amount.map_err(|_| "the amount is no decimal".to_owned())?.normalize();
         let decimals = account.decimals();

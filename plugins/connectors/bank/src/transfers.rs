@@ -27,6 +27,7 @@ struct Checkpoint {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CreateBody {
+    currency: String,
     payment_reference: String,
 }
 
@@ -74,8 +75,12 @@ fn step(bank: &Bank, payers: &mut Payers, command: &Command) -> Result<Step, Str
                 Ok(body) => body,
                 Err(error) => return Ok(Step::Report(Outcome::rejected(unreadable(&error)))),
             };
-            let reference = &body.payment_reference;
-            let payee = bank.settings.account.payee(reference);
+            let (account, reference) = (&bank.settings.account, &body.payment_reference);
+            // A route leads a payment method here, whatever the currency.
+            if let Err(reason) = account.takes(&body.currency) {
+                return Ok(Step::Report(Outcome::rejected(reason)));
+            }
+            let payee = account.payee(reference);
             return done(json!({ "providerReference": reference, "bankTransfer": payee }));
         }
         // Nobody is told to pay any more; what arrives all the same is given back.
@@ -201,27 +206,51 @@ mod tests {
     use crate::folder::tests::Place;
     use crate::transfer::tests::{COMMAND, settings};
 
-    #[tokio::test]
-    async fn a_command_that_cannot_be_read_stops_no_other_one() {
-        let place = Place::make();
+    /// A bank whose edge nobody calls.
+    fn bank(place: &Place) -> Bank {
         let token = place.0.join("edge.token");
         std::fs::write(&token, "rcn_abc").unwrap();
         let mut settings = settings();
         let with_token = json!({ "url": "http://127.0.0.1:9", "token": { "file": token } });
         settings.edge = serde_json::from_value(with_token).unwrap();
         let edge = Client::new(&settings.edge).unwrap();
-        let bank = Bank { edge, folder: Folder::open(&place.0).unwrap(), settings };
-        let step_of = |kind: &str, checkpoint: Value| {
-            let command = json!({"id": COMMAND, "kind": kind, "attempt": 1, "leaseToken": "lease",
-                "checkpoint": checkpoint, "body": {}});
-            let command: Command = serde_json::from_value(command).unwrap();
-            step(&bank, &mut Payers::default(), &command).unwrap()
-        };
+        Bank { edge, folder: Folder::open(&place.0).unwrap(), settings }
+    }
+
+    fn step_of(bank: &Bank, kind: &str, checkpoint: &Value, body: &Value) -> Step {
+        let command = json!({"id": COMMAND, "kind": kind, "attempt": 1, "leaseToken": "lease",
+            "checkpoint": checkpoint, "body": body});
+        let command: Command = serde_json::from_value(command).unwrap();
+        step(bank, &mut Payers::default(), &command).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_command_that_cannot_be_read_stops_no_other_one() {
+        let place = Place::make();
+        let bank = bank(&place);
         for kind in ["payment.create", "payment.refund", "transfer.send"] {
-            let rejected = step_of(kind, Value::Null);
+            let rejected = step_of(&bank, kind, &Value::Null, &json!({}));
             assert!(matches!(rejected, Step::Report(Outcome::Rejected { .. })), "{kind}");
         }
-        let begun = step_of("transfer.send", json!({ "file": 7 }));
+        let begun = step_of(&bank, "transfer.send", &json!({ "file": 7 }), &json!({}));
         assert!(matches!(begun, Step::Leave), "a file may have it");
+    }
+
+    #[tokio::test]
+    async fn a_payer_is_told_the_account_for_its_own_currency_alone() {
+        let place = Place::make();
+        let bank = bank(&place);
+        let create = |currency: &str| {
+            let body = json!({"orderId": 7, "amount": 100, "currency": currency,
+                "paymentReference": "1742980455013377"});
+            step_of(&bank, "payment.create", &Value::Null, &body)
+        };
+        let iban = &bank.settings.account.iban;
+        let told = create("EUR");
+        assert!(matches!(told, Step::Report(Outcome::Done { result })
+            if result["bankTransfer"]["iban"] == *iban));
+        let refused = create("GBP");
+        assert!(matches!(refused, Step::Report(Outcome::Rejected { reason, .. })
+            if reason == "the account is in EUR, not in GBP"));
     }
 }
