@@ -58,10 +58,13 @@ async fn serve(settings: Settings) -> Result<(), String> {
     }
     tracing::info!(address = %worker.signer.address(), "serving");
     match &worker.deposits {
-        Some(deposits) => tokio::select! {
-            ended = worker.run() => ended,
-            () = deposits.watch(&worker.settings, &worker.chain, &worker.edge) => Ok(()),
-        },
+        Some(deposits) => {
+            deposits.begin(&worker.settings, &worker.chain).await;
+            tokio::select! {
+                ended = worker.run() => ended,
+                () = deposits.watch(&worker.settings, &worker.chain, &worker.edge) => Ok(()),
+            }
+        }
         None => worker.run().await,
     }
 }

@@ -36,7 +36,25 @@ enum Trouble {
 }
 
 impl Deposits {
-    /// Watches blocks for good.
+    /// Notes the first block to look at, unless it is known; waits for a node that does not tell. An
+    /// address that is made afterwards gets nothing before that block, and a process that is killed
+    /// meanwhile goes on from there.
+    pub(crate) async fn begin(&self, settings: &Settings, chain: &Chain) {
+        while let Err(trouble) = self.note_first_block(chain).await {
+            tracing::warn!(%trouble, "deposits cannot be watched yet");
+            pause(settings.chain.poll()).await;
+        }
+    }
+
+    async fn note_first_block(&self, chain: &Chain) -> Result<(), Trouble> {
+        if self.next_block().is_some() {
+            return Ok(());
+        }
+        let head = chain.head().await?;
+        self.looked_at(head.saturating_add(1)).map_err(Trouble::State)
+    }
+
+    /// Watches blocks for good, from the one on that [`Deposits::begin`] has noted.
     pub(crate) async fn watch(&self, settings: &Settings, chain: &Chain, edge: &Client) {
         loop {
             if let Err(trouble) = self.look(settings, chain, edge).await {
@@ -48,10 +66,8 @@ impl Deposits {
 
     /// Looks at every final block that was not looked at.
     async fn look(&self, settings: &Settings, chain: &Chain, edge: &Client) -> Result<(), Trouble> {
+        let Some(first) = self.next_block() else { return Ok(()) };
         let head = chain.head().await?;
-        let Some(first) = self.next_block() else {
-            return self.looked_at(head.saturating_add(1)).map_err(Trouble::State);
-        };
         let confirmations = confirmations(settings);
         let end = head.saturating_add(2).saturating_sub(confirmations);
         for number in first..end {
@@ -219,5 +235,25 @@ mod tests {
         let logs = json!([log(false), log(true)]);
         let found = found(receipt(1, "0x0"), logs).await.unwrap();
         assert_eq!(found, [format!("deposit.received/{}/3", word(4))]);
+    }
+
+    #[tokio::test]
+    async fn the_first_block_is_noted_before_anything_can_come() {
+        let folder = std::env::temp_dir().join(format!("rampart-watch-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings: Settings = rampart_connector::program::read(Path::new("evm.toml")).unwrap();
+        let begun = async |head: &'static str| {
+            let url = node(move |_, _| json!(head)).await;
+            let chain = Chain::new(Rpc::new(&url).unwrap());
+            let keys = public_key();
+            let watched = DepositSettings { keys, first_index: 0, first_block: None };
+            // Killed right afterwards, whatever it has made.
+            let deposits = Deposits::open(&watched, &folder).unwrap();
+            deposits.begin(&settings, &chain).await;
+            deposits.next_block()
+        };
+        assert_eq!(begun("0x63").await, Some(100));
+        assert_eq!(begun("0xc7").await, Some(100), "what came in between is looked at");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
