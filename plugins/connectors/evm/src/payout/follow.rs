@@ -259,6 +259,10 @@ impl Payout<'_> {
                 return self.finish(attempt.nonce, hash, &receipt).await;
             }
         }
+        // Of the latest block alone: a node may not keep the state of the final one any more.
+        if chain.count(account, At::Block(head)).await? <= attempt.nonce {
+            return self.nudge(attempt).await;
+        }
         let final_block = head.saturating_add(1).saturating_sub(self.order.confirmations);
         if chain.count(account, At::Block(final_block)).await? > attempt.nonce {
             let blocks = attempt.since_block..=final_block;
@@ -271,11 +275,8 @@ impl Payout<'_> {
             };
         }
         // In a block of somebody else's that is not final, it must wait for what becomes of that.
-        if chain.count(account, At::Block(head)).await? > attempt.nonce {
-            self.slot = None;
-            return Ok(Step::Wait);
-        }
-        self.nudge(attempt).await
+        self.slot = None;
+        Ok(Step::Wait)
     }
 
     /// The nonce is used by a transaction that is not this payout's, for good.
@@ -391,3 +392,6 @@ impl Payout<'_> {
         receipt.succeeded() && told.any(is_ours)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Steps of a payout over a node that is played.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use rampart_connector::{Client, EdgeSettings, SecretSource, program};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::*;
+use crate::chain::Chain;
+use crate::key::Signer;
+use crate::nonces::Nonces;
+use crate::rpc::Rpc;
+use crate::rpc::tests::node;
+use crate::settings::{KeySettings, Settings};
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rampart-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A file that holds a secret.
+    fn secret(&self, name: &str, text: &str) -> SecretSource {
+        let file = self.0.join(name);
+        std::fs::write(&file, text).unwrap();
+        SecretSource::File(file)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A connector over the node at this URL, with an edge that nobody calls.
+fn worker(folder: &Folder, url: &str) -> Worker {
+    let settings: Settings = program::read(std::path::Path::new("evm.toml")).unwrap();
+    let token = folder.secret("edge.token", "rcn_abc");
+    let edge = EdgeSettings { url: "http://127.0.0.1:9".to_owned(), token, ca_file: None };
+    let key = KeySettings::Secret(folder.secret("key", &"46".repeat(32)));
+    Worker {
+        edge: Client::new(&edge).unwrap(),
+        chain: Chain::new(Rpc::new(url).unwrap()),
+        signer: Signer::open(&key, &folder.0, settings.chain.id).unwrap(),
+        nonces: Mutex::new(Nonces::default()),
+        deposits: None,
+        settings,
+    }
+}
+
+/// A payout of 5 ETH with this checkpoint.
+fn command(checkpoint: &Value) -> Command {
+    let body = json!({"orderId": 7, "asset": "ETH", "amount": 5, "tag": null,
+        "address": "0x52908400098527886E0F7030069857D2E4169EE7", "networkFeeMax": 0.01});
+    let command = json!({"id": "c-1", "kind": "payout.send", "attempt": 2, "leaseToken": "lease",
+        "checkpoint": checkpoint, "body": body});
+    serde_json::from_value(command).unwrap()
+}
+
+fn payout<'a>(worker: &'a Worker, command: &'a Command) -> Payout<'a> {
+    let (body, order, checkpoint) = read(worker, command).unwrap();
+    let (renewed_at, signed_at) = (now(), now());
+    let (sent_at, slot) = (None, None);
+    Payout { worker, command, body, order, checkpoint, renewed_at, signed_at, sent_at, slot }
+}
+
+#[tokio::test]
+async fn a_payout_is_sent_again_though_old_states_are_not_kept() {
+    let folder = Folder::new("resend");
+    let (tell, told) = mpsc::channel();
+    let url = node(move |method, params| match method {
+        "eth_blockNumber" => json!("0x3e8"),
+        "eth_getTransactionCount" if params[1] == "0x3e8" => json!("0x5"),
+        "eth_getTransactionCount" => {
+            json!({"error": {"code": -32000, "message": "missing trie node"}})
+        }
+        "eth_sendRawTransaction" => {
+            tell.send(params[0].clone()).unwrap();
+            json!("0x0")
+        }
+        _ => Value::Null,
+    });
+    let mut worker = worker(&folder, &url.await);
+    worker.settings.assets.get_mut("ETH").unwrap().confirmations = 500;
+    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
+    let slot = Slot { chain_id: worker.settings.chain.id, nonce: 5 };
+    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
+    let signed = worker.signer.sign(unsigned).await.unwrap();
+    let command =
+        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 990, "signed": [signed]}]}));
+    // Killed before it was sent.
+    let mut payout = payout(&worker, &command);
+    assert_eq!(payout.step().await.unwrap(), Step::Wait);
+    assert_eq!(told.try_recv().unwrap(), json!(signed));
+}
