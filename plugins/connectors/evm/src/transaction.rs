@@ -85,6 +85,12 @@ pub(crate) fn fees(transaction: &TxEip1559) -> Fees {
     Fees { max: transaction.max_fee_per_gas, priority: transaction.max_priority_fee_per_gas }
 }
 
+/// Most wei that the network has for a transaction.
+pub(crate) fn network_fee(transaction: &TxEip1559) -> U256 {
+    let gas = U256::from(transaction.gas_limit);
+    U256::from(transaction.max_fee_per_gas).saturating_mul(gas)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,10 @@
 //! The way of one payout, from its command to a final transaction.
 
+mod begin;
+
 use std::time::{Duration, Instant};
 
-use alloy::primitives::{B256, Bytes, U256};
+use alloy::primitives::{B256, Bytes};
 use rampart_connector::pace::{now, pause};
 use rampart_connector::{ClientError, Command, Held, Outcome};
 use serde_json::json;
@@ -10,15 +12,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Attempt, Checkpoint, NATIVE_DECIMALS, Order, PayoutBody};
 use crate::amounts::from_units;
-use crate::chain::{At, Call, Receipt};
-use crate::fees::{Fees, bound_for_each};
+use crate::chain::{At, Receipt};
+use crate::fees::bound_for_each;
 use crate::key::SigningError;
 use crate::rpc::RpcError;
-use crate::transaction::{self, Slot, decode};
+use crate::transaction::{self, decode};
 use crate::work::Worker;
 
-/// Pause before another attempt at a payout for which coins lack, or fees are too high, in seconds.
-const RETRY_SECONDS: u32 = 30;
 /// Looks of a payout that is to be sent in place of one of a payout that waits for confirmations.
 const LOOKS_SAVED: u32 = 5;
 
@@ -114,9 +114,7 @@ fn read(
 
 impl Payout<'_> {
     async fn run(&mut self) {
-        if let Some(attempt) = self.checkpoint.live() {
-            self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce);
-        }
+        self.hold().await;
         loop {
             match self.step().await {
                 Ok(Step::Ended) => return,
@@ -131,6 +129,15 @@ impl Payout<'_> {
             }
             pause(self.until_next_look()).await;
         }
+    }
+
+    /// Holds the nonce of the live attempt, and its coins until a block has its transaction.
+    async fn hold(&self) {
+        let Some(attempt) = self.checkpoint.live() else { return };
+        let last = attempt.signed.last().and_then(decode);
+        let network_fee = last.map(|(last, _)| transaction::network_fee(&last));
+        let spending = self.spending(network_fee.unwrap_or_default());
+        self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce, spending);
     }
 
     /// The pause before the next look at the chain: what only waits for confirmations looks less often,
@@ -174,76 +181,6 @@ impl Payout<'_> {
         Ok(Step::Ended)
     }
 
-    /// Nothing was sent that may count: the first transaction, or the first one of another nonce.
-    async fn begin(&mut self) -> Result<Step, Trouble> {
-        let Worker { chain, signer, .. } = self.worker;
-        if let Some(reason) = self.lacks_coins().await? {
-            return self.retry(reason).await;
-        }
-        let transfer = &self.order.transfer;
-        let (to, value, input) = (transfer.called(), transfer.value(), transfer.input());
-        let call = Call { from: signer.address(), to, value, input: &input };
-        let gas = match chain.gas(&call).await {
-            Ok(gas) if gas <= 21_000 => gas,
-            // What a contract takes may be more by the time it runs.
-            Ok(gas) => gas.saturating_add(gas / 4),
-            Err(error) if error.is_revert() => {
-                let reason = format!("the chain refuses the transfer: {error}");
-                return self.report(Outcome::rejected(reason)).await;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let market = chain.market().await?;
-        let Some(fees) = Fees::first(market, bound_for_each(self.order.fee_max, gas)) else {
-            return self.retry("the network's fees are above networkFeeMax".to_owned()).await;
-        };
-        let network_fee = U256::from(fees.max).saturating_mul(U256::from(gas));
-        if chain.balance(signer.address()).await? < value.saturating_add(network_fee) {
-            return self.retry("the account lacks coins for the network's fee".to_owned()).await;
-        }
-        // One after the other, so that no nonce is sent before the ones below it are stored.
-        let mut nonces = self.worker.nonces.lock().await;
-        let since_block = chain.head().await?;
-        let count = chain.count(signer.address(), At::Pending).await?;
-        let nonce = nonces.take(&self.command.id, count);
-        let slot = Slot { chain_id: self.worker.settings.chain.id, nonce };
-        let transaction = transfer.transaction(slot, gas, fees);
-        let signed = match signer.sign(transaction).await {
-            Ok(signed) => signed,
-            Err(error) => {
-                nonces.release(&self.command.id);
-                return Err(error.into());
-            }
-        };
-        let attempt = Attempt { nonce, since_block, signed: vec![signed.clone()], taken_by: None };
-        self.checkpoint.begin(attempt);
-        if self.store().await? == Held::No {
-            return Ok(Step::Ended);
-        }
-        self.send(&signed).await;
-        drop(nonces);
-        self.signed_at = now();
-        Ok(Step::Wait)
-    }
-
-    async fn lacks_coins(&self) -> Result<Option<String>, RpcError> {
-        let Worker { chain, signer, .. } = self.worker;
-        let (transfer, account) = (&self.order.transfer, signer.address());
-        let balance = match transfer.token {
-            Some(token) => chain.token_balance(token, account).await?,
-            None => chain.balance(account).await?,
-        };
-        let lacks = balance < transfer.units;
-        Ok(lacks.then(|| format!("the account lacks {}", self.body.asset)))
-    }
-
-    /// Nothing that was sent can count: the edge may give the command up.
-    async fn retry(&self, reason: String) -> Result<Step, Trouble> {
-        tracing::warn!(command = self.command.id, reason, "a payout waits");
-        let retry_after_seconds = Some(RETRY_SECONDS);
-        self.report(Outcome::Retry { reason, retry_after_seconds }).await
-    }
-
     /// Something was sent, or was about to be: it is final, in a block, waits, or can never count.
     async fn follow(&mut self, attempt: &Attempt) -> Result<Step, Trouble> {
         let (chain, account) = (&self.worker.chain, self.worker.signer.address());
@@ -253,8 +190,7 @@ impl Payout<'_> {
             if let Some(receipt) = chain.receipt(hash).await? {
                 let depth = head.saturating_add(1).saturating_sub(receipt.block_number.to());
                 if depth < self.order.confirmations {
-                    self.slot = None;
-                    return Ok(Step::Wait);
+                    return Ok(self.wait_for_blocks().await);
                 }
                 return self.finish(attempt.nonce, hash, &receipt).await;
             }
@@ -275,8 +211,15 @@ impl Payout<'_> {
             };
         }
         // In a block of somebody else's that is not final, it must wait for what becomes of that.
-        self.slot = None;
-        Ok(Step::Wait)
+        Ok(self.wait_for_blocks().await)
+    }
+
+    /// A block has its nonce: it needs no slot, and takes nothing that the balance is not without.
+    async fn wait_for_blocks(&mut self) -> Step {
+        if self.slot.take().is_some() {
+            self.worker.nonces.lock().await.mined(&self.command.id);
+        }
+        Step::Wait
     }
 
     /// The nonce is used by a transaction that is not this payout's, for good.
@@ -303,6 +246,7 @@ impl Payout<'_> {
                 if self.store().await? == Held::No {
                     return Ok(Step::Ended);
                 }
+                self.hold().await;
                 self.send(&higher).await;
                 return Ok(Step::Wait);
             }

@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 use std::sync::mpsc;
 
+use alloy::primitives::U256;
 use rampart_connector::{Client, EdgeSettings, SecretSource, program};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::*;
 use crate::chain::Chain;
+use crate::fees::Fees;
 use crate::key::Signer;
 use crate::nonces::Nonces;
 use crate::rpc::Rpc;
 use crate::rpc::tests::node;
 use crate::settings::{KeySettings, Settings};
+use crate::transaction::Slot;
 
 /// A folder that goes with the test.
 struct Folder(PathBuf);
@@ -99,4 +102,31 @@ async fn a_payout_is_sent_again_though_old_states_are_not_kept() {
     let mut payout = payout(&worker, &command);
     assert_eq!(payout.step().await.unwrap(), Step::Wait);
     assert_eq!(told.try_recv().unwrap(), json!(signed));
+}
+
+#[tokio::test]
+async fn coins_that_are_on_their_way_pay_nobody_else() {
+    let folder = Folder::new("coins");
+    // Ten ETH.
+    let url = node(|method, _| match method {
+        "eth_getBalance" => json!("0x8ac7230489e80000"),
+        _ => Value::Null,
+    });
+    let worker = worker(&folder, &url.await);
+    let command = command(&Value::Null);
+    let payout = payout(&worker, &command);
+    let lacks = async |network_fee: U256| {
+        let needed = worker.nonces.lock().await.needed(&payout.spending(network_fee));
+        payout.lacks(needed, network_fee).await.unwrap()
+    };
+    let (nothing, wei) = (U256::ZERO, U256::from(1));
+    assert_eq!(lacks(wei).await, None);
+    worker.nonces.lock().await.hold("c-2", 5, payout.spending(nothing));
+    assert_eq!(lacks(nothing).await, None, "it is just enough");
+    let for_fee = "the account lacks coins for the network's fee".to_owned();
+    assert_eq!(lacks(wei).await, Some(for_fee));
+    worker.nonces.lock().await.hold("c-2", 5, payout.spending(wei));
+    assert_eq!(lacks(nothing).await, Some("the account lacks ETH".to_owned()));
+    worker.nonces.lock().await.mined("c-2");
+    assert_eq!(lacks(wei).await, None, "the balance is without them");
 }
