@@ -63,15 +63,16 @@ impl Deposits {
     }
 
     /// Makes the addresses that a command wants. No address is made for two commands: the next index
-    /// is on the disk before the checkpoint names the range. `None` if the lease is lost.
+    /// is on the disk before the checkpoint names the range. None is made for an asset that is not
+    /// watched. `None` if the lease is lost.
     ///
     /// # Errors
     /// One sentence; the command then comes again.
     pub(crate) async fn make(
         &self,
+        settings: &Settings,
         edge: &Client,
         command: &Command,
-        lease_seconds: u16,
     ) -> Result<Option<Outcome>, String> {
         let body: AddressBody = match command.body() {
             Ok(body) => body,
@@ -80,12 +81,15 @@ impl Deposits {
                 return Ok(Some(Outcome::rejected(reason)));
             }
         };
+        if settings.asset(&body.asset).is_none() {
+            return Ok(Some(Outcome::rejected(format!("{} is not configured", body.asset))));
+        }
         let earlier: Option<Range> = command.checkpoint().map_err(|error| error.to_string())?;
         let range = match earlier {
             Some(range) => range,
             None => self.reserve(body.count.clamp(1, ADDRESSES_MAX))?,
         };
-        let held = edge.checkpoint(command, &range, lease_seconds).await;
+        let held = edge.checkpoint(command, &range, settings.payouts.lease_seconds).await;
         if held.map_err(|error| error.to_string())? == Held::No {
             return Ok(None);
         }
@@ -174,7 +178,7 @@ fn confirmations(settings: &Settings) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rampart_connector::SecretSource;
+    use rampart_connector::{EdgeSettings, SecretSource};
 
     use super::*;
 
@@ -224,5 +228,25 @@ mod tests {
         let made = derive(&extended_key(&public_key()).unwrap(), 0..1).unwrap();
         assert_eq!(made[0].to_checksum(None), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
         assert!(extended_key(&DepositKeys::Xpub("xpub661".to_owned())).is_err());
+    }
+
+    #[tokio::test]
+    async fn no_address_is_made_for_coins_that_nobody_watches() {
+        let folder = std::env::temp_dir().join(format!("rampart-asset-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let deposits = Deposits::open(&settings(&folder, 0), &folder).unwrap();
+        let configured: Settings = rampart_connector::program::read(Path::new("evm.toml")).unwrap();
+        std::fs::write(folder.join("token"), "rcn_abc").unwrap();
+        let token = SecretSource::File(folder.join("token"));
+        let edge = EdgeSettings { url: "http://127.0.0.1:9".to_owned(), token, ca_file: None };
+        let edge = Client::new(&edge).unwrap();
+        let command = json!({"id": "c-1", "kind": "deposit.address", "attempt": 1,
+            "leaseToken": "lease", "checkpoint": null, "body": {"asset": "DAI", "count": 5}});
+        let command: Command = serde_json::from_value(command).unwrap();
+        let made = deposits.make(&configured, &edge, &command).await.unwrap();
+        assert!(matches!(made, Some(Outcome::Rejected { reason, .. })
+            if reason == "DAI is not configured"));
+        assert_eq!(deposits.reserve(1).unwrap().first, 0, "no index is used up");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -66,8 +66,7 @@ impl Worker {
         let outcome = match (command.kind.as_str(), &self.deposits) {
             ("payout.send", _) => return payout::carry_out(self, command, slot).await,
             ("deposit.address", Some(deposits)) => {
-                let seconds = self.settings.payouts.lease_seconds;
-                match deposits.make(&self.edge, command, seconds).await {
+                match deposits.make(&self.settings, &self.edge, command).await {
                     Ok(outcome) => outcome,
                     Err(error) => {
                         tracing::error!(command = command.id, error, "no addresses were made");
