@@ -186,12 +186,14 @@ impl Folder {
         Ok(false)
     }
 
-    /// Puts a file of the inbox away that is no statement of the account.
+    /// Puts a file of the inbox away that is no statement of the account. Two of one name and other
+    /// contents are both kept.
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn refuse(&self, name: &str) -> io::Result<()> {
-        rename(&self.path("inbox").join(name), &self.path("refused").join(name))
+    pub(crate) fn refuse(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        let kept = name_of(name, contents);
+        rename(&self.path("inbox").join(name), &self.path("refused").join(kept))
     }
 
     fn void_prepared(&self) -> io::Result<()> {
@@ -301,18 +303,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_statements_of_one_name_are_both_kept() {
+    fn two_files_of_one_name_are_both_kept() {
         let place = Place::make();
         let folder = Folder::open(&place.0).unwrap();
         for text in ["first", "second"] {
             folder.receive("a.xml", text.as_bytes()).unwrap();
             assert!(folder.keep("a.xml", text.as_bytes()).unwrap());
+            let other = format!("no statement: {text}");
+            folder.receive("a.xml", other.as_bytes()).unwrap();
+            folder.refuse("a.xml", other.as_bytes()).unwrap();
         }
-        let kept = place.names("taken");
-        assert!(kept.len() == 2 && kept.iter().all(|name| name.ends_with("-a.xml")), "{kept:?}");
-        folder.receive("a.xml", b"third").unwrap();
-        folder.refuse("a.xml").unwrap();
-        assert_eq!(place.names("refused"), ["a.xml"]);
+        for subfolder in ["taken", "refused"] {
+            let kept = place.names(subfolder);
+            let are_named = kept.iter().all(|name| name.ends_with("-a.xml"));
+            assert!(kept.len() == 2 && are_named, "{subfolder}: {kept:?}");
+        }
         assert!(place.names("inbox").is_empty());
     }
 

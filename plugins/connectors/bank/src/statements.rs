@@ -62,7 +62,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
             tracing::error!(name, %reason, "a statement is refused");
-            return bank.folder.refuse(name).map_err(failed);
+            return bank.folder.refuse(name, &bytes).map_err(failed);
         }
         Err(_) => return Ok(()),
     };
