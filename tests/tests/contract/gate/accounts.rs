@@ -103,7 +103,7 @@ async fn a_card_is_verified_by_its_newest_session_and_holder() {
 
 #[tokio::test]
 async fn an_answer_that_comes_late_counts() {
-    let (_context, connector, ada) = user().await;
+    let (context, connector, ada) = user().await;
     ada.post(REGISTER, &session("late")).await.assert_codes(&["ER401"]);
     let card = json!({"accountIdentifier": "411111******1234"});
     answer(&connector, "card.verify", "done", card).await;
@@ -121,6 +121,9 @@ async fn an_answer_that_comes_late_counts() {
     assert_eq!(ada.post(path, &token).await.assert_status(200).json()["status"], "initiated");
     let limits = ada.get("/api/v2/user/limit").await.assert_status(200).json();
     assert_eq!(limits["accounts"]["payer-1"]["verified"], true);
+    let kept = "select count(*) from command \
+         where kind in ('card.verify', 'wallet-provider.verify') and sealed_body is not null";
+    assert_eq!(count(&context, kept).await, 0, "tokens and sessions are used up");
 }
 
 #[tokio::test]

@@ -60,6 +60,10 @@ async fn a_clear_wallet_frees_the_coins_in_the_transaction_of_its_result() {
     assert_eq!(shop.payouts(order).await, 0);
     screener.report(&check, "done", decision("clear")).await.assert_status(200);
     assert_eq!((shop.payouts(order).await, shop.reasons(order).await.len()), (1, 0));
+    let kept = "select count(*) from command \
+         where kind = 'screening.check' and state <> 'open' and sealed_body is not null";
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(shop.context.db()).await.unwrap();
+    assert_eq!(kept, 0, "what was screened is not kept beside the decision");
 }
 
 #[tokio::test]
