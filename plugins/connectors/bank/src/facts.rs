@@ -11,6 +11,10 @@ use serde_json::{Number, Value, json};
 
 use crate::transfer::{Purpose, command_of};
 
+/// Most earlier references that an edge reads. A batch may have thousands of them, more than an event
+/// may be long.
+const EARLIER_MAX: usize = 8;
+
 /// The event of a line; `None` for what left the account without a command of ours, such as the
 /// bank's fees, which a reconciliation lists.
 pub(crate) fn fact(line: &Line) -> Option<Value> {
@@ -29,7 +33,8 @@ pub(crate) fn fact(line: &Line) -> Option<Value> {
             let mut event =
                 json!({ "kind": "payment.received", "providerReference": line.provider_reference });
             if !line.earlier_references.is_empty() {
-                event["earlierReferences"] = json!(line.earlier_references);
+                let read = line.earlier_references.iter().take(EARLIER_MAX);
+                event["earlierReferences"] = read.map(String::as_str).collect();
             }
             // What came back is nobody's new payment, though it may quote the order that it was sent
             // for: an operator looks at it.
@@ -114,6 +119,9 @@ pub(crate) mod tests {
             let named = Line { earlier_references: vec![name.to_owned()], ..line(100) };
             assert_eq!(fact(&named).unwrap()["earlierReferences"], json!([name]));
         }
+        let names: Vec<String> = (0..10_000).map(|name| name.to_string()).collect();
+        let batch = Line { earlier_references: names.clone(), ..line(100) };
+        assert_eq!(fact(&batch).unwrap()["earlierReferences"], json!(names[..EARLIER_MAX]));
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const SETTLED: Duration = Duration::from_secs(60);
 /// Status of an event whose id was told with another body.
 const CONFLICT: u16 = 409;
-/// Status of an event that the edge can never take, such as one without a currency.
-const UNPROCESSABLE: u16 = 422;
+/// Statuses of an event that the edge can never take, such as one without a currency.
+const UNTAKABLE: [u16; 3] = [400, 413, 422];
 
 /// Reports what arrives, until the edge or the disk refuses.
 ///
@@ -84,7 +84,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
                 tracing::error!(name, reference, "a line contradicts an earlier statement");
             }
             // The lines behind it are told all the same: a reconciliation lists this one.
-            Err(error @ ClientError::Refused { status: UNPROCESSABLE, .. }) => {
+            Err(error @ ClientError::Refused { status, .. }) if UNTAKABLE.contains(&status) => {
                 let reference = &line.provider_reference;
                 tracing::error!(name, reference, %error, "a line cannot be told");
             }
@@ -218,7 +218,7 @@ pub(crate) mod tests {
     #[tokio::test]
     async fn a_line_that_the_edge_cannot_read_holds_no_other_one_up() {
         let place = Place::make();
-        let (url, heard) = edge(&[422, 409, 200]);
+        let (url, heard) = edge(&[422, 413, 409, 200]);
         let token = place.0.join("edge.token");
         fs::write(&token, "rcn_abc").unwrap();
         let mut settings = settings();
@@ -226,11 +226,12 @@ pub(crate) mod tests {
         settings.edge = serde_json::from_value(with_token).unwrap();
         let edge = Client::new(&settings.edge).unwrap();
         let bank = Bank { edge, folder: Folder::open(&place.0).unwrap(), settings };
-        let entries = ["bank-1", "bank-2", "bank-3"].map(|name| entry(name, "CRDT", ""));
+        let names = ["bank-1", "bank-2", "bank-3", "bank-4"];
+        let entries = names.map(|name| entry(name, "CRDT", ""));
         fs::write(place.0.join("inbox/one.xml"), statement(&entries)).unwrap();
         take(&bank, "one.xml").await.unwrap();
         let heard = heard.join().unwrap();
-        assert!(heard.len() == 3 && heard[2].contains("bank-3"), "{heard:?}");
+        assert!(heard.len() == 4 && heard[3].contains("bank-4"), "{heard:?}");
         assert!(place.names("inbox").is_empty() && place.names("taken").len() == 1);
     }
 
