@@ -11,6 +11,7 @@
 //! rename lets it appear. So a name that is in a checkpoint, and neither prepared nor void, has
 //! appeared.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
 const SUBFOLDERS: [&str; 6] = ["inbox", "taken", "refused", "outbox", "prepared", "void"];
+/// Most bytes of a name to which others are added: no file system takes more than 255.
+const NAME_BYTES_MAX: usize = 200;
 
 /// Name of a message: unique, and at most 35 characters, which is the bound of `MsgId`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -170,7 +173,7 @@ impl Folder {
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn keep(&self, name: &str, contents: &[u8]) -> io::Result<bool> {
+    pub(crate) fn keep(&self, name: &OsStr, contents: &[u8]) -> io::Result<bool> {
         let (inbox, taken) = (self.path("inbox"), self.path("taken"));
         let kept = name_of(name, contents);
         // In the inbox, where the next process reads it, until it is known to be the one that was read.
@@ -191,7 +194,7 @@ impl Folder {
     ///
     /// # Errors
     /// The disk's.
-    pub(crate) fn refuse(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+    pub(crate) fn refuse(&self, name: &OsStr, contents: &[u8]) -> io::Result<()> {
         let kept = name_of(name, contents);
         rename(&self.path("inbox").join(name), &self.path("refused").join(kept))
     }
@@ -216,10 +219,12 @@ impl Folder {
     }
 }
 
-/// The name of a statement that others of its name do not have.
-fn name_of(name: &str, contents: &[u8]) -> String {
+/// The name of a statement that others of its name do not have: its digest, and the end of the name.
+fn name_of(name: &OsStr, contents: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, contents);
-    format!("{}-{name}", hex::encode(&digest.as_ref()[..8]))
+    let name = name.to_string_lossy();
+    let end = name.ceil_char_boundary(name.len().saturating_sub(NAME_BYTES_MAX));
+    format!("{}-{}", hex::encode(&digest.as_ref()[..8]), &name[end..])
 }
 
 /// The folder's own name, made at its first use.
@@ -259,6 +264,8 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     /// A folder that goes with the test.
@@ -308,10 +315,10 @@ pub(crate) mod tests {
         let folder = Folder::open(&place.0).unwrap();
         for text in ["first", "second"] {
             folder.receive("a.xml", text.as_bytes()).unwrap();
-            assert!(folder.keep("a.xml", text.as_bytes()).unwrap());
+            assert!(folder.keep("a.xml".as_ref(), text.as_bytes()).unwrap());
             let other = format!("no statement: {text}");
             folder.receive("a.xml", other.as_bytes()).unwrap();
-            folder.refuse("a.xml", other.as_bytes()).unwrap();
+            folder.refuse("a.xml".as_ref(), other.as_bytes()).unwrap();
         }
         for subfolder in ["taken", "refused"] {
             let kept = place.names(subfolder);
@@ -322,17 +329,36 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_file_of_any_name_is_put_away() {
+        let place = Place::make();
+        let folder = Folder::open(&place.0).unwrap();
+        let (inbox, long) = (folder.path("inbox"), format!("{}.xml", "ä".repeat(125)));
+        for name in [OsStr::new(&long), OsStr::from_bytes(b"Ums\xe4tze.xml")] {
+            fs::write(inbox.join(name), "text").unwrap();
+            assert!(folder.keep(name, b"text").unwrap());
+            fs::write(inbox.join(name), "text").unwrap();
+            folder.refuse(name, b"text").unwrap();
+        }
+        assert!(place.names("inbox").is_empty());
+        for subfolder in ["taken", "refused"] {
+            let kept = place.names(subfolder);
+            let are_named = kept.iter().all(|name| name.ends_with(".xml"));
+            assert!(kept.len() == 2 && are_named, "{subfolder}: {kept:?}");
+        }
+    }
+
+    #[test]
     fn a_statement_that_replaces_one_that_is_read_is_not_put_away_with_it() {
         let place = Place::make();
         let folder = Folder::open(&place.0).unwrap();
         folder.receive("a.xml", b"second").unwrap();
-        assert!(!folder.keep("a.xml", b"first").unwrap());
+        assert!(!folder.keep("a.xml".as_ref(), b"first").unwrap());
         let (came, kept) = (place.names("inbox").remove(0), place.names("taken").remove(0));
         assert_eq!(fs::read(place.0.join("inbox").join(&came)).unwrap(), b"second");
         assert_eq!(fs::read(place.0.join("taken").join(kept)).unwrap(), b"first");
         folder.receive("a.xml", b"third").unwrap();
         assert_eq!(place.names("inbox").len(), 2);
-        assert!(folder.keep(&came, b"second").unwrap());
+        assert!(folder.keep(came.as_ref(), b"second").unwrap());
         assert_eq!((place.names("inbox").len(), place.names("taken").len()), (1, 2));
     }
 

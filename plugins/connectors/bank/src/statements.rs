@@ -1,5 +1,6 @@
 //! Statements: read from the inbox, reported line by line, then put away.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -38,31 +39,32 @@ pub(crate) async fn watch(bank: &Bank) -> Result<(), String> {
 }
 
 /// The files of the inbox, by name. Those that begin with a point are being written.
-fn names(folder: &Folder) -> io::Result<Vec<String>> {
+fn names(folder: &Folder) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder.path("inbox"))? {
         let entry = entry?;
-        if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
+        let name = entry.file_name();
+        if entry.file_type()?.is_file() && !name.as_encoded_bytes().starts_with(b".") {
             names.push(name);
         }
     }
-    names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     Ok(names)
 }
 
 /// Reports the lines of a file. Killed on the way, it begins again: an event that was told is told
 /// as the same.
-async fn take(bank: &Bank, name: &str) -> Result<(), String> {
+async fn take(bank: &Bank, file: &OsStr) -> Result<(), String> {
+    let name = &*file.to_string_lossy();
     let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
-    let path = bank.folder.path("inbox").join(name);
+    let path = bank.folder.path("inbox").join(file);
     let bytes = bytes(&path).map_err(failed)?;
     let lines = parse(&bytes).and_then(|lines| of_account(lines, &bank.settings.account));
     let lines = match lines {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
             tracing::error!(name, %reason, "a statement is refused");
-            return bank.folder.refuse(name, &bytes).map_err(failed);
+            return bank.folder.refuse(file, &bytes).map_err(failed);
         }
         Err(_) => return Ok(()),
     };
@@ -91,7 +93,7 @@ async fn take(bank: &Bank, name: &str) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
         }
     }
-    if !bank.folder.keep(name, &bytes).map_err(failed)? {
+    if !bank.folder.keep(file, &bytes).map_err(failed)? {
         tracing::warn!(name, "another statement has come under its name, and is read next");
     }
     tracing::info!(name, told, known, "a statement was read");
@@ -151,6 +153,7 @@ fn is_settled(path: &Path) -> io::Result<bool> {
 pub(crate) mod tests {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpListener;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::thread::JoinHandle;
 
     use rampart_connector::Client;
@@ -185,7 +188,9 @@ pub(crate) mod tests {
             fs::write(place.0.join("inbox").join(name), "").unwrap();
         }
         fs::create_dir(place.0.join("inbox/d")).unwrap();
-        assert_eq!(names(&folder).unwrap(), ["a.xml", "b.xml"]);
+        let latin = OsStr::from_bytes(b"c\xe4.xml");
+        fs::write(place.0.join("inbox").join(latin), "").unwrap();
+        assert_eq!(names(&folder).unwrap(), [OsStr::new("a.xml"), OsStr::new("b.xml"), latin]);
     }
 
     /// URL of an edge that answers calls with these statuses, and their bodies once it has.
@@ -229,7 +234,7 @@ pub(crate) mod tests {
         let names = ["bank-1", "bank-2", "bank-3", "bank-4"];
         let entries = names.map(|name| entry(name, "CRDT", ""));
         fs::write(place.0.join("inbox/one.xml"), statement(&entries)).unwrap();
-        take(&bank, "one.xml").await.unwrap();
+        take(&bank, "one.xml".as_ref()).await.unwrap();
         let heard = heard.join().unwrap();
         assert!(heard.len() == 4 && heard[3].contains("bank-4"), "{heard:?}");
         assert!(place.names("inbox").is_empty() && place.names("taken").len() == 1);
