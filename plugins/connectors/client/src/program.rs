@@ -58,11 +58,15 @@ where
 /// Reads a configuration.
 ///
 /// # Errors
-/// One sentence with the place in the file.
+/// One sentence with the line's number, and without the line: a secret may have been written there.
 pub fn read<S: DeserializeOwned>(path: &Path) -> Result<S, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map(|before| format!(", line {}", before.matches('\n').count() + 1));
+        format!("{}{}: {}", path.display(), line.unwrap_or_default(), error.message())
+    })
 }
 
 /// Returns at SIGTERM or SIGINT.
@@ -75,4 +79,36 @@ async fn told_to_end() -> Result<(), String> {
         _ = int.recv() => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::SecretSource;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Settings {
+        #[expect(dead_code, reason = "it is read alone")]
+        key: SecretSource,
+    }
+
+    #[test]
+    fn a_secret_in_the_configuration_is_not_shown() {
+        let path = std::env::temp_dir().join(format!("rampart-settings-{}", std::process::id()));
+        for (line, told) in [
+            ("key = \"sk_live_1\"", "line 2: a secret's place is {"),
+            ("key = { secret = \"sk_live_1\" }", "line 2: a secret's place is {"),
+            ("secret = \"sk_live_1\"", "line 2: unknown field `secret`"),
+        ] {
+            std::fs::write(&path, format!("# One\n{line}\n")).unwrap();
+            let refused = read::<Settings>(&path).unwrap_err();
+            assert!(refused.contains(told) && !refused.contains("sk_live_1"), "{refused}");
+        }
+        std::fs::write(&path, "key = { environment = \"KEY\" }\n").unwrap();
+        read::<Settings>(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
 }

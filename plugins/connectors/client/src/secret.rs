@@ -31,12 +31,33 @@ impl fmt::Debug for Secret {
 
 /// The place of a secret in a configuration: `{file = "/etc/…"}` or `{environment = "NAME"}`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[serde(from = "Place")]
 pub enum SecretSource {
     /// A file that holds nothing else. A newline at its end does not count.
     File(PathBuf),
     /// A variable of the environment.
     Environment(String),
+}
+
+/// As it is written. Untagged, because what is there instead may be the secret, which no error shows.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a secret's place is { file = \"…\" } or { environment = \"NAME\" }"
+)]
+enum Place {
+    File { file: PathBuf },
+    Environment { environment: String },
+}
+
+impl From<Place> for SecretSource {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::File { file } => Self::File(file),
+            Place::Environment { environment } => Self::Environment(environment),
+        }
+    }
 }
 
 /// A secret that cannot be read.

@@ -63,20 +63,38 @@ pub(crate) enum KeySettings {
     },
 }
 
+/// As it is written. Untagged, because what is there instead may be the key, which no error shows.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[serde(
+    untagged,
+    expecting = "a key's place is { file = \"…\" }, { environment = \"NAME\" }, or a signer with \
+                 url and address"
+)]
 enum KeyPlace {
-    File(PathBuf),
-    Environment(String),
-    Signer { url: String, address: Address },
+    Secret(SecretSource),
+    Elsewhere(Elsewhere),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Elsewhere {
+    signer: SignerPlace,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignerPlace {
+    url: String,
+    address: Address,
 }
 
 impl From<KeyPlace> for KeySettings {
     fn from(place: KeyPlace) -> Self {
         match place {
-            KeyPlace::File(path) => Self::Secret(SecretSource::File(path)),
-            KeyPlace::Environment(name) => Self::Secret(SecretSource::Environment(name)),
-            KeyPlace::Signer { url, address } => Self::Signer { url, address },
+            KeyPlace::Secret(source) => Self::Secret(source),
+            KeyPlace::Elsewhere(Elsewhere { signer: SignerPlace { url, address } }) => {
+                Self::Signer { url, address }
+            }
         }
     }
 }
@@ -130,12 +148,34 @@ pub(crate) struct DepositSettings {
 
 /// The keys of deposit addresses.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[serde(from = "KeysPlace")]
 pub(crate) enum DepositKeys {
     /// A BIP-32 seed in hex; addresses are `m/44'/60'/0'/0/index`.
     Seed(SecretSource),
     /// The extended public key of `m/44'/60'/0'/0`, without which no coin can be moved.
     Xpub(String),
+}
+
+/// As it is written. Untagged, because what is there instead may be the seed, which no error shows.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "keys are { seed = { file = \"…\" } }, { seed = { environment = \"NAME\" } }, or \
+                 { xpub = \"…\" }"
+)]
+enum KeysPlace {
+    Seed { seed: SecretSource },
+    Xpub { xpub: String },
+}
+
+impl From<KeysPlace> for DepositKeys {
+    fn from(place: KeysPlace) -> Self {
+        match place {
+            KeysPlace::Seed { seed } => Self::Seed(seed),
+            KeysPlace::Xpub { xpub } => Self::Xpub(xpub),
+        }
+    }
 }
 
 const fn poll_milliseconds() -> u64 {
@@ -248,5 +288,23 @@ mod tests {
         assert!(matches!(settings.key, KeySettings::Signer { .. }));
         let settings = read(&EXAMPLE.replace(own, "[key]\nenvironment = \"EVM_KEY\"")).unwrap();
         assert!(matches!(settings.key, KeySettings::Secret(SecretSource::Environment(_))));
+    }
+
+    #[test]
+    fn a_key_that_is_written_itself_is_not_shown() {
+        for keys in ["\"4646\"", "{ seed = \"4646\" }", "{ file = \"4646\" }"] {
+            let deposits = toml::from_str::<DepositSettings>(&format!("keys = {keys}\n"));
+            let told = deposits.unwrap_err().message().to_owned();
+            assert!(told.starts_with("keys are {") && !told.contains("4646"), "{told}");
+        }
+        for key in ["\"4646\"", "{ file = \"a\", environment = \"4646\" }", "{ signer = \"4646\" }"]
+        {
+            let key = toml::from_str::<BTreeMap<String, KeySettings>>(&format!("key = {key}\n"));
+            let told = key.unwrap_err().message().to_owned();
+            assert!(told.starts_with("a key's place is {") && !told.contains("4646"), "{told}");
+        }
+        let own = "keys = { seed = { environment = \"SEED\" } }";
+        let deposits: DepositSettings = toml::from_str(own).unwrap();
+        assert!(matches!(deposits.keys, DepositKeys::Seed(SecretSource::Environment(_))));
     }
 }
