@@ -81,7 +81,7 @@ impl HeaderScan {
     /// Takes a field off `block`, whose name's index, or 0, begins in the bits of `mask`.
     fn field(&self, block: &mut &[u8], mask: u8) -> Result<Field, Unreadable> {
         let name = match number(block, mask)? {
-            0 => Text::read(block)?.name(),
+            0 => Text::read(block)?.name()?,
             index => self.name(index),
         };
         let value = Text::read(block)?;
@@ -156,17 +156,19 @@ impl<'a> Text<'a> {
     }
 
     /// The meaning of a name that is spelled out. The first byte tells one of the request line, which
-    /// hardly any client spells out.
-    fn name(&self) -> Name {
-        let has_colon = self.bytes.first().is_some_and(|first| match self.is_coded {
-            true => huffman::begins_with_colon(*first),
-            false => *first == b':',
-        });
-        match has_colon {
+    /// hardly any client spells out. Where the name is empty the h2 crate waits for the next part of the
+    /// block, without the field in its table, and may go on in the middle of its value.
+    fn name(&self) -> Result<Name, Unreadable> {
+        let first = *self.bytes.first().ok_or(Unreadable)?;
+        let has_colon = match self.is_coded {
+            true => huffman::begins_with_colon(first),
+            false => first == b':',
+        };
+        Ok(match has_colon {
             true if self.is(b":scheme", CODED_SCHEME) => Name::Scheme,
             true => Name::Path,
             false => Name::Other,
-        }
+        })
     }
 
     fn has_number_sign(&self) -> bool {

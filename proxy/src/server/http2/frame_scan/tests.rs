@@ -117,6 +117,8 @@ fn what_cannot_be_read_ends_the_connection() {
     let broken = [
         frame(HEADERS, END_HEADERS, 1, b"\x44\x05/"),
         frame(HEADERS, END_HEADERS, 1, b"\x7f\xff\xff\xff\xff\x00"),
+        [frame(HEADERS, 0, 1, b"\x40\0\x01a"), frame(CONTINUATION, END_HEADERS, 1, get)].concat(),
+        frame(HEADERS, END_HEADERS, 1, b"\x82\x84\x87\x41\x01a\x40\x80\x01a"),
         frame(HEADERS, END_HEADERS | PADDED, 1, b"\x06\x82\x84\x87"),
         frame(HEADERS, END_HEADERS | PRIORITY, 1, &[b"\0\0\0\x01\x07", &get[..]].concat()),
         frame(HEADERS, END_HEADERS | PRIORITY, 1, b"\0"),
