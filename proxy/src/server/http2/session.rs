@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::Stream;
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
+use http::response::Parts;
 use http::{HeaderMap, Request, Response, header};
 use pingora_core::protocols::Digest;
 use pingora_core::protocols::http::HttpTask;
@@ -25,9 +26,6 @@ use crate::server::send_rate::{SendBounds, SendRate};
 
 /// Largest body of a request that goes on to an upstream.
 const RETRY_BYTES_MAX: usize = 64 * 1024;
-/// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2).
-const CONNECTION_FIELDS: [&str; 5] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 /// Headers whose value is another one in every answer: in the connection's table (RFC 7541, section
 /// 2.3.2) they would only push out what repeats. The h2 crate leaves out what is sensitive.
 const FRESH_FIELDS: [&str; 2] = ["x-request-id", "ratelimit"];
@@ -42,7 +40,8 @@ pub(super) struct Http2Session {
     /// The head of the answer, until its body begins or is known to be empty.
     unsent: Option<Response<()>>,
     answer_body: Option<SendStream<Bytes>>,
-    written: Option<Box<ResponseHeader>>,
+    /// The answer's status once its head is written, which is all that is asked for.
+    written: Option<ResponseHeader>,
     ended: bool,
     bytes_read: usize,
     bytes_sent: usize,
@@ -133,18 +132,14 @@ impl Session for Http2Session {
         Ok(())
     }
 
-    async fn write_response_header(
-        &mut self,
-        mut head: Box<ResponseHeader>,
-        end: bool,
-    ) -> Result<()> {
+    async fn write_response_header(&mut self, head: Box<ResponseHeader>, end: bool) -> Result<()> {
         if self.written.is_some() || head.status.is_informational() {
             return Ok(());
         }
-        for name in CONNECTION_FIELDS {
-            head.remove_header(name);
-        }
-        let mut parts = head.as_owned_parts();
+        self.written = Some(ResponseHeader::build_no_case(head.status, Some(0))?);
+        let mut parts = Parts::from(*head);
+        // Pingora adds it where no length is known; HTTP/2 has no use for it (RFC 9113, section 8.2.2).
+        parts.headers.remove(header::TRANSFER_ENCODING);
         parts.headers.insert(header::DATE, get_cached_date());
         for name in FRESH_FIELDS {
             if let Some(value) = parts.headers.get_mut(name) {
@@ -152,7 +147,6 @@ impl Session for Http2Session {
             }
         }
         self.unsent = Some(Response::from_parts(parts, ()));
-        self.written = Some(head);
         if end { self.send_head(true) } else { Ok(()) }
     }
 
@@ -222,7 +216,7 @@ impl Session for Http2Session {
     }
 
     fn response_written(&self) -> Option<&ResponseHeader> {
-        self.written.as_deref()
+        self.written.as_ref()
     }
 
     async fn shutdown(&mut self, _: u32, _: &str) {
