@@ -9,13 +9,11 @@ mod refused_streams;
 mod session;
 
 use std::future::{pending, poll_fn};
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt as _;
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
@@ -175,12 +173,11 @@ impl Streams<'_> {
         let (limits, digest) = (self.limits, Arc::clone(&self.digest));
         let session = Http2Session::new(request, answer, digest, limits.bounds);
         let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
+        // A panic, which is in the log, ends the task alone.
         tokio::spawn(async move {
+            let _permit = permit;
             let session = ServerSession::new_custom(Box::new(session));
-            let serving = AssertUnwindSafe(app.process_new_http(session, &shutdown));
-            // A panic, which is in the log, ends the stream alone.
-            let _ = serving.catch_unwind().await;
-            drop(permit);
+            app.process_new_http(session, &shutdown).await;
         });
     }
 }
