@@ -1,33 +1,15 @@
 //! The Huffman code of header fields (RFC 7541, appendix B), as far as it takes to find one character
 //! in a string, and to know a few short ones.
 
-/// Lengths in bits, and how many codes have each. The code is canonical: it follows from these.
-const LENGTHS: [(u32, u64); 20] = [
-    (5, 10),
-    (6, 26),
-    (7, 32),
-    (8, 6),
-    (10, 5),
-    (11, 3),
-    (12, 2),
-    (13, 6),
-    (14, 2),
-    (15, 3),
-    (19, 3),
-    (20, 8),
-    (21, 13),
-    (22, 26),
-    (23, 29),
-    (24, 12),
-    (25, 4),
-    (26, 15),
-    (27, 19),
-    (28, 29),
-];
+/// The shortest length of a code in bits, and how many codes have it and each longer one. The code is
+/// canonical: it follows from these.
+const LENGTH_MIN: u32 = 5;
+const COUNTS: [u64; 24] =
+    [10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29];
 /// Length of all other codes.
 const LENGTH_MAX: u32 = 30;
 /// A code of each of the lengths, and whatever follows it in 64 bits, is less than this.
-const ENDS: [(u32, u64); LENGTHS.len()] = ends();
+const ENDS: [u64; COUNTS.len()] = ends();
 /// `#`: the code, and its length.
 const NUMBER_SIGN: (u64, u32) = (0xffa, 12);
 /// `:`
@@ -37,12 +19,13 @@ pub(super) const CODED_SCHEME: &[u8] = b"\xb8\x82\x4e\x5a\x4b";
 pub(super) const CODED_HTTP: &[u8] = b"\x9d\x29\xaf";
 pub(super) const CODED_HTTPS: &[u8] = b"\x9d\x29\xad\x1f";
 
-const fn ends() -> [(u32, u64); LENGTHS.len()] {
-    let (mut ends, mut end, mut index) = (LENGTHS, 0, 0);
+const fn ends() -> [u64; COUNTS.len()] {
+    let (mut ends, mut end, mut index) = (COUNTS, 0, 0);
+    let mut shift = u64::BITS - LENGTH_MIN;
     while index < ends.len() {
-        let (length, count) = LENGTHS[index];
-        end += count << (u64::BITS - length);
-        ends[index].1 = end;
+        end += COUNTS[index] << shift;
+        ends[index] = end;
+        shift -= 1;
         index += 1;
     }
     ends
@@ -79,7 +62,8 @@ pub(super) fn has_number_sign(bytes: &[u8]) -> bool {
 /// Length of the code that `bits` begin with. No code begins with another one, so that bits which are
 /// not there yet do not make a longer one look complete.
 fn length(bits: u64) -> u32 {
-    ENDS.iter().find(|(_, end)| bits < *end).map_or(LENGTH_MAX, |(length, _)| *length)
+    let mut lengths = (LENGTH_MIN..).zip(&ENDS);
+    lengths.find(|(_, end)| bits < **end).map_or(LENGTH_MAX, |(length, _)| length)
 }
 
 #[cfg(test)]
