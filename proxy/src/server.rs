@@ -350,19 +350,13 @@ impl EdgeService {
         // CONNECT gets our own 405 instead of Pingora's, which is no envelope.
         options.allow_connect_method_proxying = true;
         proxy.server_options = Some(options);
-        let (clients, connections, of_address) = match public {
-            true => {
-                let clients = ClientAddresses::new(edge);
-                (clients, edge.connections_max, edge.connections_per_address_max)
-            }
-            false => {
-                let clients = ClientAddresses::default();
-                (clients, PRIVATE_CONNECTIONS_MAX, PRIVATE_CONNECTIONS_PER_ADDRESS_MAX)
-            }
+        let (connections, of_address) = match public {
+            true => (edge.connections_max, edge.connections_per_address_max),
+            false => (PRIVATE_CONNECTIONS_MAX, PRIVATE_CONNECTIONS_PER_ADDRESS_MAX),
         };
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
-            clients,
+            clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::default() },
             public,
             permits: Semaphore::new(connections),
             addresses: AddressPermits::new(of_address),
