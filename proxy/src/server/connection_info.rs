@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use http::Response;
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::TlsRef;
-use pingora_error::Result;
-use pingora_http::ResponseHeader;
 use rampart_core::platform::metrics::{ConnectionMeter, RequestInFlight};
 use rampart_core::platform::rate_limit::{Gcra, Quota};
 use rampart_core::platform::shared_rates::SharedGcra;
@@ -90,12 +89,9 @@ impl ConnectionInfo {
     }
 
     /// The digest in which [`ConnectionInfo::for_session`] finds it.
-    ///
-    /// # Errors
-    /// When Pingora does not take 200 for a status.
-    pub(super) fn digest(self: &Arc<Self>) -> Result<Arc<ProxyDigest>> {
-        let none = Box::new(ResponseHeader::build_no_case(200, Some(0))?);
-        Ok(Arc::new(ProxyDigest::new(none, Some(Box::new(Arc::clone(self))))))
+    pub(super) fn digest(self: &Arc<Self>) -> Arc<ProxyDigest> {
+        let (none, ()) = Response::new(()).into_parts();
+        Arc::new(ProxyDigest::new(Box::new(none.into()), Some(Box::new(Arc::clone(self)))))
     }
 
     /// The connection that `session` belongs to.

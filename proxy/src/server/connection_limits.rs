@@ -125,7 +125,7 @@ impl ConnectionLimits {
         let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };
         let meter = self.public.then(|| self.metrics.connection());
         let info = ConnectionInfo::new(&stream, client, meter);
-        let digest = info.digest().ok();
+        let digest = Some(info.digest());
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             let frames = Reading::Frames(FrameScan::new(Arc::clone(&info)));
             let io: Stream =
