@@ -69,7 +69,7 @@ impl Gateway {
         };
         written.map_err(|e| e.into_down())?;
         context.ended_ns.get_or_insert_with(|| self.core.clock.monotonic_ns());
-        if session.get_keepalive().is_none() {
+        if session.get_keepalive().is_none() && !session.is_body_done() {
             discard(session).await;
         }
         Ok(true)
