@@ -20,7 +20,9 @@ use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WantsServerCert};
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert, WantsServerCert,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{ConfigBuilder, ServerConfig};
 
@@ -238,8 +240,8 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, St
 }
 
 /// The parameters of TLS handshakes: versions and cipher suites as configured, in our order, HTTP/2
-/// before HTTP/1.1, no early data, resumption by tickets so that nothing is kept for a client that
-/// does not come back.
+/// before HTTP/1.1, no early data, resumption by tickets alone: nothing is kept for a client that does
+/// not come back, and no session outlives its client's certificate.
 ///
 /// # Errors
 /// One sentence: which setting cannot be used.
@@ -256,6 +258,7 @@ pub(crate) fn acceptor(
         config.alpn_protocols.push(acme::PROTOCOL.to_vec());
     }
     config.ticketer = Arc::new(Tickets::new(core, authorities));
+    config.session_storage = Arc::new(NoServerSessionStorage {});
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
     Ok(Acceptor::from_server_config(Arc::new(config)))

@@ -13,6 +13,7 @@ use rampart_tests::certificate::CERTIFICATE;
 use rampart_tests::deadline::until;
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::Wire;
+use rustls::client::{Resumption, Tls12Resumption};
 use rustls::{CipherSuite, ClientConfig, HandshakeKind, ProtocolVersion};
 use serde_json::json;
 
@@ -281,6 +282,18 @@ async fn a_session_is_resumed_no_longer_than_its_certificate_is_valid() {
             handshake(&edge, client).await.is_none().then_some(())
         })
         .await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_not_resumed_by_its_id() {
+    let edge = Edge::shared().await;
+    let mut client = ClientConfig::clone(&speaking(&rustls::version::TLS12));
+    let sessions = Resumption::in_memory_sessions(8);
+    client.resumption = sessions.tls12_resumption(Tls12Resumption::SessionIdOnly);
+    let client = Arc::new(client);
+    for _ in 0..2 {
+        assert_eq!(handshake(&edge, &client).await, Some(HandshakeKind::Full));
     }
 }
 
