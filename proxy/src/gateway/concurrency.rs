@@ -61,41 +61,7 @@ impl InFlight {
             partners: KeyedSemaphore::new(edge.in_flight_per_partner()),
         }
     }
-
-    /// A permit for a request from `address`, of `partner` if that is not empty.
-    fn try_acquire(&self, address: IpAddr, partner: &Arc<str>) -> Result<Permit, Limit> {
-        let of_address = self.addresses.try_acquire(network(address)).ok_or(OF_ADDRESS)?;
-        let of_partner = match partner.is_empty() {
-            true => None,
-            false => Some(self.partners.try_acquire(Arc::clone(partner)).ok_or(OF_PARTNER)?),
-        };
-        let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| OF_ALL)?;
-        Ok(Permit { _address: of_address, _partner: of_partner, _all: all })
-    }
 }
-
-/// A limit of requests in flight.
-struct Limit {
-    /// Its name in metrics.
-    name: &'static str,
-    /// The attempt that it stops, for the caller.
-    attempt: &'static str,
-    /// True for the share of one sender.
-    is_share: bool,
-}
-
-const OF_ADDRESS: Limit = Limit {
-    name: "address",
-    attempt: "take a request: too many of this address are in flight",
-    is_share: true,
-};
-const OF_PARTNER: Limit = Limit {
-    name: "partner",
-    attempt: "take a request: too many of this partner are in flight",
-    is_share: true,
-};
-const OF_ALL: Limit =
-    Limit { name: "total", attempt: "take a request: too many are in flight", is_share: false };
 
 impl Gateway {
     /// Takes one of the permits of `in_flight`.
@@ -107,13 +73,25 @@ impl Gateway {
         in_flight: &InFlight,
         context: &Context,
     ) -> Result<Permit, Box<Reply>> {
-        let acquired = in_flight.try_acquire(context.client_address, &context.labels.partner);
-        acquired.map_err(|Limit { name, attempt, is_share }| {
-            self.core.metrics.request_shed(name);
-            Box::new(match is_share {
-                true => self.core.refuse_share(&context.request_id, attempt),
-                false => self.unavailable(context, attempt),
+        let InFlight { all, addresses, partners } = in_flight;
+        let share_used_up = |limit, attempt| {
+            self.core.metrics.request_shed(limit);
+            Box::new(self.core.refuse_share(&context.request_id, attempt))
+        };
+        let address = addresses.try_acquire(network(context.client_address)).ok_or_else(|| {
+            share_used_up("address", "take a request: too many of this address are in flight")
+        })?;
+        let partner = Some(&context.labels.partner).filter(|partner| !partner.is_empty());
+        let partner = partner.map(|partner| {
+            partners.try_acquire(Arc::clone(partner)).ok_or_else(|| {
+                share_used_up("partner", "take a request: too many of this partner are in flight")
             })
-        })
+        });
+        let partner = partner.transpose()?;
+        let all = Arc::clone(all).try_acquire_owned().map_err(|_| {
+            self.core.metrics.request_shed("total");
+            Box::new(self.unavailable(context, "take a request: too many are in flight"))
+        })?;
+        Ok(Permit { _address: address, _partner: partner, _all: all })
     }
 }
