@@ -34,21 +34,15 @@ pub(crate) enum HeadError {
 }
 
 impl HeadError {
-    /// Status of the answer.
-    pub(crate) fn status(self) -> StatusCode {
+    /// The answer: its status, and the sentence for the caller.
+    pub(crate) fn answer(self) -> (StatusCode, &'static str) {
         match self {
-            Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
-            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        }
-    }
-
-    /// The sentence for the caller.
-    pub(crate) fn detail(self) -> &'static str {
-        match self {
-            Malformed(what) => what,
-            Self::TargetTooLong => "the URL may have 8 KiB",
-            Self::HeadTooLarge => "the header block may have 16 KiB and 100 fields",
+            Malformed(what) => (StatusCode::BAD_REQUEST, what),
+            Self::TargetTooLong => (StatusCode::URI_TOO_LONG, "the URL may have 8 KiB"),
+            Self::HeadTooLarge => {
+                let sentence = "the header block may have 16 KiB and 100 fields";
+                (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
+            }
         }
     }
 }

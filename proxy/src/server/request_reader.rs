@@ -87,7 +87,8 @@ impl RequestReader {
         }
         let before = buf.filled().len();
         ready!(Pin::new(stream).poll_read(cx, buf))?;
-        let own = self.rest.follow(&buf.filled()[before..]).map_err(broken)?;
+        let own = self.rest.follow(&buf.filled()[before..]);
+        let own = own.map_err(|_| io::ErrorKind::InvalidData)?;
         self.held.extend_from_slice(&buf.filled()[before + own..]);
         buf.set_filled(before + own);
         Poll::Ready(Ok(()))
@@ -195,10 +196,6 @@ fn first_value<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
         let (own, value) = line.split_at_checked(name.len())?;
         own.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
     })
-}
-
-fn broken(error: HeadError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error.detail())
 }
 
 /// Pingora takes the target of this sound head. What it refuses, it would answer itself.
