@@ -2,8 +2,10 @@
 //! http, in their compressed bytes (RFC 7541).
 //!
 //! Decoding is left to the h2 crate. All that a later field can take from the table of an earlier
-//! one is a name or a whole field, so few bits of each entry are enough; every value but that of a
+//! one is a name or a whole field, so little of each entry is enough; every value but that of a
 //! `:path` or a `:scheme` is skipped.
+
+use std::collections::VecDeque;
 
 use memchr::memchr;
 
@@ -11,32 +13,25 @@ use super::huffman::{self, CODED_HTTP, CODED_HTTPS, CODED_SCHEME};
 
 /// Most bytes of a number after its first one, as the h2 crate has it.
 const NUMBER_BYTES_MAX: u32 = 4;
-/// The entries of the static table whose name is `:path`.
-const STATIC_PATHS: [usize; 2] = [4, 5];
-/// The entries of the static table whose name is `:scheme`; their values are sound.
-const STATIC_SCHEMES: [usize; 2] = [6, 7];
 /// Index of the newest entry of the dynamic table.
 const NEWEST: usize = 62;
+/// Most entries of the dynamic table. It has 4,096 bytes, as the edge asks for no other size, and an
+/// entry counts 32 and its strings (RFC 7541, section 4.1).
+const ENTRIES_MAX: usize = 128;
 
 /// A header block that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// Reads the header blocks of one connection, one after the other, and keeps their dynamic table, the
-/// newest entry in the lowest bit. It has 4,096 bytes, as the edge asks for no other size, and an entry
-/// counts 32 and its strings (RFC 7541, section 4.1): at most 128 entries.
+/// Reads the header blocks of one connection, one after the other, and keeps their dynamic table.
 ///
 /// Sizes are not followed: the h2 crate ends a connection that refers to an entry which is gone, and
 /// indices count from the newest. That holds for an entry larger than the table too, which is not
 /// kept but empties it.
 #[derive(Debug, Default)]
 pub(super) struct HeaderScan {
-    /// Entries whose name is `:path`.
-    paths: u128,
-    /// Entries whose name is `:scheme`.
-    schemes: u128,
-    /// Those of both whose value is refused.
-    refused: u128,
+    /// The entries, the newest first.
+    table: VecDeque<Field>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +43,8 @@ enum Name {
     Other,
 }
 
-/// A field that is not in a table as a whole.
+/// A field, as far as it matters.
+#[derive(Clone, Copy, Debug)]
 struct Field {
     name: Name,
     is_refused: bool,
@@ -61,10 +57,14 @@ impl HeaderScan {
         while let Some(&byte) = block.first() {
             // The first bits tell the kinds of fields apart (RFC 7541, section 6).
             found |= match byte {
-                0x80.. => bit(self.refused, number(&mut block, 0x7f)?),
+                0x80.. => {
+                    let index = number(&mut block, 0x7f)?;
+                    self.entry(index).is_some_and(|field| field.is_refused)
+                }
                 0x40.. => {
                     let field = self.field(&mut block, 0x3f)?;
-                    self.insert(&field);
+                    self.table.truncate(ENTRIES_MAX - 1);
+                    self.table.push_front(field);
                     field.is_refused
                 }
                 // Another size of the table.
@@ -93,28 +93,20 @@ impl HeaderScan {
         Ok(Field { name, is_refused })
     }
 
-    fn insert(&mut self, field: &Field) {
-        self.paths = self.paths << 1 | u128::from(field.name == Name::Path);
-        self.schemes = self.schemes << 1 | u128::from(field.name == Name::Scheme);
-        self.refused = self.refused << 1 | u128::from(field.is_refused);
-    }
-
-    /// The name of the entry with this index.
+    /// The name of the entry with this index; of the static table two names matter, whose values are
+    /// sound.
     fn name(&self, index: usize) -> Name {
-        if STATIC_PATHS.contains(&index) || bit(self.paths, index) {
-            Name::Path
-        } else if STATIC_SCHEMES.contains(&index) || bit(self.schemes, index) {
-            Name::Scheme
-        } else {
-            Name::Other
+        match index {
+            4 | 5 => Name::Path,
+            6 | 7 => Name::Scheme,
+            _ => self.entry(index).map_or(Name::Other, |field| field.name),
         }
     }
-}
 
-/// The bit of the entry with this index.
-fn bit(bits: u128, index: usize) -> bool {
-    let age = index.checked_sub(NEWEST).and_then(|age| u32::try_from(age).ok());
-    age.and_then(|age| bits.checked_shr(age)).is_some_and(|bits| bits & 1 == 1)
+    /// The entry of the dynamic table with this index.
+    fn entry(&self, index: usize) -> Option<&Field> {
+        self.table.get(index.checked_sub(NEWEST)?)
+    }
 }
 
 /// Takes a number off `block`: it begins in the bits of `mask`, and ends there unless all of them are
