@@ -6,7 +6,7 @@ use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Method, Response, StatusCode, Version, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
-use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_http::ResponseHeader;
 use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
@@ -116,9 +116,13 @@ impl Gateway {
         if let Some(caller) = self.trace_caller() {
             context.span = self.core.telemetry.begin_request(&request.headers, caller);
         }
-        // In HTTP/2 a head stands for itself, and not for its connection.
+        // In HTTP/2 a head stands for itself, and not for its connection; in HTTP/1 it was checked before
+        // it was parsed.
         let refused = request.extensions.get().or_else(|| connection.head_error.get()).copied();
-        if let Some(refused) = refused.or_else(|| refusal_of_http2(request)) {
+        let check = || check_parsed(&request.method, &request.uri, &request.headers).err();
+        let refused =
+            refused.or_else(|| (request.version == Version::HTTP_2).then(check).flatten());
+        if let Some(refused) = refused {
             return Ok(Some(self.refuse_head(context, refused)));
         }
         match &self.listener {
@@ -282,14 +286,6 @@ impl Gateway {
         };
         self.core.refuse(&context.request_id, status, code, detail)
     }
-}
-
-/// The reason against a head of HTTP/2; that of HTTP/1 is checked before it is parsed.
-fn refusal_of_http2(request: &RequestHeader) -> Option<HeadError> {
-    if request.version != Version::HTTP_2 {
-        return None;
-    }
-    check_parsed(&request.method, &request.uri, &request.headers).err()
 }
 
 /// `Strict-Transport-Security` for this time; `None` for none.
