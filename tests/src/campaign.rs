@@ -7,16 +7,20 @@
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use rampart_core::platform::clock::Clock;
+use tokio::runtime::Runtime;
 
 /// Longest run of one family in its short form.
 const FAMILY_MAX: Duration = Duration::from_secs(180);
 /// The same in full.
 const FAMILY_FULL_MAX: Duration = Duration::from_secs(3 * 3_600);
+/// Stack of the thread of those that wait, as large as that of the main thread usually is.
+const STACK_BYTES: usize = 8 << 20;
 
 /// The size of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +71,8 @@ impl Report {
 pub struct Family {
     /// Name in the table.
     pub name: &'static str,
+    /// Most of its time it waits for timeouts: in the short form it runs beside the others.
+    pub waits: bool,
     /// Runs it.
     pub run: fn(Scale) -> LocalBoxFuture<'static, Report>,
 }
@@ -88,11 +94,14 @@ impl Total {
     }
 }
 
-/// A family of an `async fn(Scale) -> Report`.
+/// A family of an `async fn(Scale) -> Report`; `waits` before its name says that it mostly does.
 #[macro_export]
 macro_rules! family {
     ($name:literal, $run:path) => {
-        $crate::campaign::Family { name: $name, run: |scale| Box::pin($run(scale)) }
+        $crate::campaign::Family { name: $name, waits: false, run: |scale| Box::pin($run(scale)) }
+    };
+    (waits $name:literal, $run:path) => {
+        $crate::campaign::Family { name: $name, waits: true, run: |scale| Box::pin($run(scale)) }
     };
 }
 
@@ -140,13 +149,10 @@ pub fn run(columns: &[&str], total: &Total, families: &[Family]) -> ExitCode {
     // A panic of the harness would say which provider is missing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let chosen: Vec<_> = families.iter().filter(|family| arguments.chooses(family.name)).collect();
     let mut rows = Vec::new();
     let mut wrong = Vec::new();
-    for family in families.iter().filter(|family| arguments.chooses(family.name)) {
-        let clock = Clock::system();
-        let report = runtime.block_on(watched(family, arguments.scale));
-        let seconds = clock.monotonic_ns() / 1_000_000_000;
-        println!("{} took {seconds} s", family.name);
+    for (family, report) in chosen.iter().zip(reports(&runtime, arguments.scale, &chosen)) {
         let mut row = vec![family.name.to_owned()];
         row.extend(report.cells);
         row.resize(columns.len(), "-".to_owned());
@@ -168,6 +174,34 @@ pub fn run(columns: &[&str], total: &Total, families: &[Family]) -> ExitCode {
     }
     runtime.shutdown_timeout(Duration::from_secs(5));
     if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The reports of these families, in their order. In the short form, which judges few times, those that
+/// wait run beside the others.
+fn reports(runtime: &Runtime, scale: Scale, families: &[&Family]) -> Vec<Report> {
+    let run = |family: &Family| {
+        let clock = Clock::system();
+        let report = runtime.block_on(watched(family, scale));
+        let seconds = clock.monotonic_ns() / 1_000_000_000;
+        println!("{} took {seconds} s", family.name);
+        report
+    };
+    if scale.is_exact() {
+        return families.iter().map(|&family| run(family)).collect();
+    }
+    let run_those = |waits: bool| {
+        let those = families.iter().enumerate().filter(|(_, family)| family.waits == waits);
+        those.map(|(place, &family)| (place, run(family))).collect::<Vec<_>>()
+    };
+    let mut reports = thread::scope(|scope| {
+        let waiting = thread::Builder::new().stack_size(STACK_BYTES);
+        let waiting = waiting.spawn_scoped(scope, || run_those(true)).unwrap();
+        let mut reports = run_those(false);
+        reports.extend(waiting.join().unwrap());
+        reports
+    });
+    reports.sort_by_key(|(place, _)| *place);
+    reports.into_iter().map(|(_, report)| report).collect()
 }
 
 /// A family's report; a panic is one of what is wrong, and so is a run without end.
@@ -202,6 +236,8 @@ pub fn table(heads: &[String], rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Notify;
+
     use super::*;
 
     fn arguments(words: &[&str]) -> Arguments {
@@ -232,6 +268,25 @@ mod tests {
         assert_eq!(total.of(&row(["fault", "confirms"]), &rows), 42);
         assert!(arguments(&["--full"]).is_whole() && !arguments(&["--full", "kill"]).is_whole());
         assert!(!arguments(&[]).is_whole());
+    }
+
+    #[test]
+    fn a_family_that_waits_runs_beside_the_others_and_is_reported_in_its_place() {
+        static OTHER_RAN: Notify = Notify::const_new();
+        async fn waiting(_: Scale) -> Report {
+            OTHER_RAN.notified().await;
+            Report { cells: vec!["waiting".to_owned()], wrong: Vec::new() }
+        }
+        async fn other(_: Scale) -> Report {
+            OTHER_RAN.notify_one();
+            Report::default()
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let families = [family!(waits "waiting", waiting), family!("other", other)];
+        let reports = reports(&runtime, Scale::Short, &families.each_ref());
+        assert_eq!(reports[0].cells, ["waiting"]);
+        assert!(reports.len() == 2 && reports[1].cells.is_empty(), "{reports:?}");
+        assert!(reports.iter().all(|report| report.wrong.is_empty()), "{reports:?}");
     }
 
     #[tokio::test]
