@@ -26,7 +26,7 @@ const GROWTH_KIB_MAX: u64 = 64 * 1024;
 pub(crate) async fn frames(scale: Scale) -> Report {
     let target = Target::start().await;
     let floods = floods(&target.edge.address.to_string());
-    let connections = scale.of(2, 6);
+    let connections = scale.of(1, 6);
     let before = resident_kib(&target);
     judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
         for flood in &floods {

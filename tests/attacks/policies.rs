@@ -29,7 +29,7 @@ const MODES: [&str; 9] = [
 /// Quotes under each policy.
 const QUOTES: usize = 5;
 /// Places at which a component is damaged, in the short and the full form.
-const SHORT_DAMAGES: usize = 20;
+const SHORT_DAMAGES: usize = 8;
 const DAMAGES: usize = 100;
 
 pub(crate) async fn hostile(scale: Scale) -> Report {
