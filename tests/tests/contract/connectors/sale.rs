@@ -147,6 +147,9 @@ async fn a_commanded_transfer_is_taken_back_once_it_is_made_by_hand() {
     let context = TestContext::start().await;
     let (connector, sale) = deposited(&context).await;
     context.core().command_transfers().await.unwrap();
+    let commanded = "select count(*) from command where kind = 'transfer.send' and state = 'open'";
+    let commanded: i64 = sqlx::query_scalar(commanded).fetch_one(context.db()).await.unwrap();
+    assert_eq!(commanded, 1);
     by_hand(&context, &sale, "transfer-sent").await;
     assert!(transfers(&context, &connector).await.is_empty());
 }
