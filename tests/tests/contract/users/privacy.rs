@@ -97,6 +97,7 @@ async fn answers_tell_no_more_than_they_must() {
     let acme = context.partner("acme").await;
     let body = planted();
     let registered = acme.post("/api/v2/user", body.clone()).await;
+    registered.assert_status(200);
     let email = body["email"].as_str().unwrap();
     let login = json!({"emailAddress": email, "password": body["password"]});
     let session = acme.post("/api/v1/user/login", login).await;
@@ -104,8 +105,8 @@ async fn answers_tell_no_more_than_they_must() {
     let exists = acme.get(&format!("/api/v1/user/exists?emailAddress={email}")).await;
     let wrong = json!({"email": "Planted@", "firstName": "<Planted>", "identifier": "Planted-1"});
     let refused = acme.post("/api/v2/user", wrong).await;
-    for answer in [session, taken, exists, refused] {
-        let text = answer.text();
+    for (answer, status) in [(session, 200), (taken, 400), (exists, 200), (refused, 400)] {
+        let text = answer.assert_status(status).text();
         assert!(!text.contains("Planted") && !text.contains("planted"), "{text}");
     }
     for member in ["password", "dateOfBirth", "address", "postalCode", "identifier"] {
