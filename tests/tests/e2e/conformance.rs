@@ -46,7 +46,7 @@ struct Api {
     /// Path of its document.
     document: &'static str,
     /// Random cases of one operation in a run without a number of cases. Those that the document
-    /// itself makes come on top, some 60 for an operation, and are the same in every run.
+    /// itself makes come on top, some 55 for an operation, and are the same in every run.
     cases_per_operation: usize,
 }
 
