@@ -55,6 +55,15 @@ async fn month(pool: &PgPool, ahead: i32) -> String {
     .unwrap()
 }
 
+/// Makes the partition with the rows so far one of long ago, by its name. That is of the month in which
+/// the template was made, which may be over.
+async fn age(pool: &PgPool, table: &str) {
+    let partitions = partitions(pool, table).await;
+    let before = partitions.iter().find(|name| name.starts_with(&format!("{table}_before_")));
+    let before = before.unwrap();
+    execute(pool, &format!("alter table {before} rename to {table}_before_2020_01")).await;
+}
+
 /// The settings of the owner of a test's database.
 fn owner(context: &TestContext) -> Database {
     Database { url: Some(Secret::new(context.database())), ..Database::default() }
@@ -160,8 +169,7 @@ async fn a_month_is_archived_before_it_is_dropped() {
     let event: String =
         sqlx::query_scalar("select min(event_id::text) from event").fetch_one(db).await.unwrap();
     // Its time has come.
-    let next = month(db, 1).await;
-    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    age(db, "event").await;
     let mut retention = Retention { event_days: Some(30), ..Retention::default() };
     let maintain = async |retention: &Retention| {
         let mut archived = Vec::new();
@@ -200,8 +208,7 @@ async fn a_month_is_archived_before_it_is_dropped() {
 async fn what_cannot_be_written_is_not_dropped() {
     let context = traded().await;
     let db = context.db();
-    let next = month(db, 1).await;
-    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    age(db, "event").await;
     let file = folder("file");
     std::fs::write(&file, "in the way").unwrap();
     let retention = Retention {
@@ -220,8 +227,7 @@ async fn what_cannot_be_written_is_not_dropped() {
 async fn an_archive_that_fails_is_a_failed_run_and_what_is_ready_is_shown() {
     let context = traded().await;
     let db = context.db();
-    let next = month(db, 1).await;
-    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    age(db, "event").await;
     let file = folder("failed-run");
     std::fs::write(&file, "in the way").unwrap();
     let owner = Secret::new(context.database());
@@ -243,8 +249,7 @@ async fn an_archive_that_fails_is_a_failed_run_and_what_is_ready_is_shown() {
 async fn a_file_that_cannot_be_finished_takes_no_room() {
     let context = traded().await;
     let (db, folder) = (context.db(), folder("unfinished"));
-    let next = month(db, 1).await;
-    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    age(db, "event").await;
     // In the way of the finished file.
     std::fs::create_dir_all(folder.join("event_before_2020_01.csv")).unwrap();
     let retention = Retention {
@@ -264,10 +269,8 @@ async fn a_file_that_cannot_be_finished_takes_no_room() {
 async fn a_month_is_reported_although_a_later_one_fails() {
     let context = traded().await;
     let (db, folder) = (context.db(), folder("later"));
-    let next = month(db, 1).await;
     for table in TABLES {
-        let old = format!("alter table {table}_before_{next} rename to {table}_before_2020_01");
-        execute(db, &old).await;
+        age(db, table).await;
     }
     // In the way of the second month's file.
     let part = folder.join("order_transition_before_2020_01.csv.part");
@@ -290,8 +293,7 @@ async fn a_month_is_reported_although_a_later_one_fails() {
 async fn a_month_that_another_process_is_archiving_is_left_to_it() {
     let context = traded().await;
     let (db, folder) = (context.db(), folder("twice"));
-    let next = month(db, 1).await;
-    execute(db, &format!("alter table event_before_{next} rename to event_before_2020_01")).await;
+    age(db, "event").await;
     // As one does that has lost its turn with the connection that held it.
     let mut other = db.begin().await.unwrap();
     let hold = "lock table event_before_2020_01 in share mode";
