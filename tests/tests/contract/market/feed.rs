@@ -192,11 +192,11 @@ async fn a_pair_closes_when_too_few_sources_are_still_fresh() {
     for source in &market.sources[1..] {
         source.answer_with(503, "");
     }
-    clock.advance(TimeDelta::seconds(119));
+    clock.advance(TimeDelta::seconds(90));
     market.sources[0].say("90000", clock.now());
     market.poll().await;
     assert_eq!(market.price().await.as_deref(), Some("90100"));
-    clock.advance(TimeDelta::seconds(2));
+    clock.advance(TimeDelta::seconds(31));
     assert_eq!(market.price().await, None, "nobody needs to notice: the price ends by itself");
 }
 
