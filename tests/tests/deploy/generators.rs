@@ -65,9 +65,13 @@ fn linters_find_nothing() {
         let arguments = ["lint", "--extends", "recommended", "--format", "json", path];
         let found: Value = serde_json::from_str(&granted("redocly", &arguments)).unwrap();
         assert_eq!(found["problems"], serde_json::json!([]), "{name}");
-        let rules = "tests/clients/spectral.yaml";
-        granted("spectral", &["lint", "--quiet", "--fail-severity", "hint", "-r", rules, path]);
     }
+    // It starts for longer than it reads.
+    let rules = "tests/clients/spectral.yaml";
+    let arguments = ["lint", "--quiet", "--fail-severity", "hint", "-r", rules];
+    let documents = DOCUMENTS.map(fixture);
+    let documents = documents.each_ref().map(|path| path.to_str().unwrap());
+    granted("spectral", &[&arguments[..], &documents].concat());
 }
 
 #[test]
@@ -88,6 +92,7 @@ fn the_python_generator_makes_every_operation() {
 
 #[test]
 fn the_typescript_generator_makes_every_operation() {
+    let mut indexes = Vec::new();
     for name in DOCUMENTS {
         let library = folder("typescript").join(name);
         let (from, to) = (fixture(name), library.to_str().unwrap());
@@ -95,8 +100,10 @@ fn the_typescript_generator_makes_every_operation() {
         let functions = fs::read_to_string(library.join("sdk.gen.ts")).unwrap();
         let exported = functions.lines().filter(|line| line.starts_with("export const ")).count();
         assert_eq!(exported, operations(name), "{name}");
-        let index = library.join("index.ts");
-        let arguments = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext"];
-        granted("tsc", &[&arguments[..], &[index.to_str().unwrap()]].concat());
+        indexes.push(library.join("index.ts").to_str().unwrap().to_owned());
     }
+    // What the compiler itself needs is read once.
+    let arguments = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext"];
+    let files = indexes.iter().map(String::as_str);
+    granted("tsc", &arguments.into_iter().chain(files).collect::<Vec<_>>());
 }
