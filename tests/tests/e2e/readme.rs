@@ -31,7 +31,9 @@ async fn a_demo_whose_usual_ports_are_taken_is_administered_with_its_settings() 
     // When this fails, somebody else has it.
     let _taken = TcpListener::bind("127.0.0.1:9443");
     let folder = Folder::make();
-    let demo = Process::spawn(demo(&folder));
+    let mut command = demo(&folder);
+    command.env_remove("RAMPART__ADMIN__LISTEN");
+    let demo = Process::spawn(command);
     exports(&demo).await;
     let mut show = Command::new(binary());
     show.args(["partner", "show", "demo", "--config"]).arg(folder.path().join("rampart.toml"));
