@@ -13,7 +13,7 @@ use rampart_tests::edge::{Edge, Setup};
 use crate::buyer::{confirm, order_of, quotes};
 
 /// Times the edge is killed in the middle of its work.
-const KILLS: usize = 10;
+const KILLS: usize = 5;
 /// Times it is killed at most: it may have done everything before we have read its answers.
 const ROUNDS_MAX: usize = 3 * KILLS;
 /// Confirms in flight when it happens.
