@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// Orders of the fullest table.
-const ORDERS: i64 = 200_000;
+const ORDERS: i64 = 50_000;
 
-/// Orders, events and deliveries as a year of trade leaves them, in one statement for each table. One
+/// Orders, events and deliveries as weeks of trade leave them, in one statement for each table. One
 /// order in a thousand is blocked, and one delivery in a thousand has failed.
 const GENERATED: [&str; 4] = [
     "insert into client (client_id, slug, name, mode, username, revision, created_at) \
