@@ -11,10 +11,9 @@ use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
-use rampart_tests::postgres_server::PostgresServer;
 use sqlx::PgPool;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, server};
 use rampart_tests::journal::Fault;
 
 /// The library that lies about the time, by Debian's place for it.
@@ -41,7 +40,7 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
     else {
         return Report { cells: vec!["needs libfaketime".to_owned()], wrong: Vec::new() };
     };
-    let fleet = Fleet::over(PostgresServer::start().await, 1, |setup| {
+    let fleet = Fleet::over(server(scale).await, 1, |setup| {
         setup.set("lifetimes.quote_seconds", QUOTE_SECONDS);
     })
     .await;

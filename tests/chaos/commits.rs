@@ -15,7 +15,7 @@ const SHORT_APART: usize = 50;
 
 /// The connection is cut in the place of the answer.
 pub(crate) async fn answers_lost(scale: Scale) -> Report {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };

@@ -23,7 +23,7 @@ const OPEN_MAX: Duration = Duration::from_secs(1);
 
 /// The limit of open files falls to what an edge has open, while Postgres cuts its connections.
 pub(crate) async fn exhausted(scale: Scale) -> Report {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let mut wrong = Vec::new();

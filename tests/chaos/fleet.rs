@@ -33,16 +33,25 @@ pub(crate) struct Fleet {
     clock: Clock,
 }
 
+/// A server. Figures are for one whose commits wait for a disk.
+pub(crate) async fn server(scale: Scale) -> PostgresServer {
+    if scale.is_exact() {
+        PostgresServer::start_on_disk().await
+    } else {
+        PostgresServer::start().await
+    }
+}
+
 impl Fleet {
     /// Two edges over a server of their own, patient as tests on a shared machine are.
-    pub(crate) async fn start() -> Self {
-        Self::over(PostgresServer::start().await, EDGES, |_| ()).await
+    pub(crate) async fn start(scale: Scale) -> Self {
+        Self::over(server(scale).await, EDGES, |_| ()).await
     }
 
     /// Two edges with pools and timeouts as in production; on a shared machine they wait a little
     /// longer for a connection.
     pub(crate) async fn impatient(scale: Scale) -> Self {
-        Self::over(PostgresServer::start().await, EDGES, |setup| {
+        Self::over(server(scale).await, EDGES, |setup| {
             setup.unset("database.statement_timeout_ms").unset("database.connections_max");
             setup.unset("database.acquire_timeout_ms");
             if !scale.is_exact() {

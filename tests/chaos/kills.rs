@@ -23,7 +23,7 @@ fn apart(fleet: &Fleet, scale: Scale, full: usize) -> usize {
 
 /// An edge is killed, and another one takes its place.
 pub(crate) async fn edges(scale: Scale) -> Report {
-    let mut fleet = Fleet::start().await;
+    let mut fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     for kill in 0..scale.of(4, 50) {
@@ -37,7 +37,7 @@ pub(crate) async fn edges(scale: Scale) -> Report {
 
 /// Every process of Postgres is killed, and it starts again over the same files.
 pub(crate) async fn postgres(scale: Scale) -> Report {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     for _ in 0..scale.of(2, 20) {

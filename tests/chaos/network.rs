@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_millis(50);
 
 /// Every connection is cut at once.
 pub(crate) async fn cut(scale: Scale) -> Report {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };
@@ -31,7 +31,7 @@ pub(crate) async fn cut(scale: Scale) -> Report {
 
 /// Every packet comes late for a while: answers are slower, and there is one for each request.
 pub(crate) async fn slow(scale: Scale) -> Report {
-    let fleet = Fleet::start().await;
+    let fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };

@@ -25,7 +25,7 @@ const DELIVERED_WITHIN: Duration = Duration::from_secs(90);
 const CREATED: &str = "order.created";
 
 pub(crate) async fn dead(scale: Scale) -> Report {
-    let mut fleet = Fleet::start().await;
+    let mut fleet = Fleet::start(scale).await;
     let (alive, silent) = (Receiver::start().await, Receiver::start().await);
     silent.react(Reaction::Silence);
     let other = fleet.edges[0].partner("silent").await.authenticated().await;

@@ -32,7 +32,7 @@ const BROKEN: [Unreadable; 4] = [
 
 /// Breaks rows, and starts edges over them.
 pub(crate) async fn broken(scale: Scale) -> Report {
-    let mut fleet = Fleet::start().await;
+    let mut fleet = Fleet::start(scale).await;
     let (db, load) = (fleet.pool().await, fleet.load());
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let mut silent = 0;

@@ -6,9 +6,8 @@ use nix::sys::signal::Signal;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::edge::Edge;
-use rampart_tests::postgres_server::PostgresServer;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, server};
 use rampart_tests::journal::Fault;
 
 /// Confirms between two stops, in the full and the short form.
@@ -21,7 +20,7 @@ const STOP_MAX: Duration = Duration::from_secs(15);
 
 /// An edge is replaced by another one on another address, as behind a balancer, and told to stop.
 pub(crate) async fn drained(scale: Scale) -> Report {
-    let mut fleet = Fleet::over(PostgresServer::start().await, 2, |setup| {
+    let mut fleet = Fleet::over(server(scale).await, 2, |setup| {
         setup.set("edge.shutdown_delay_seconds", DELAY_SECONDS);
     })
     .await;

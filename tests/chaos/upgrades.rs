@@ -6,9 +6,8 @@ use nix::sys::signal::Signal;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::edge::Edge;
 use rampart_tests::neighbour::Neighbour;
-use rampart_tests::postgres_server::PostgresServer;
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, server};
 use rampart_tests::journal::Fault;
 
 /// Confirms between two upgrades, in the full and the short form.
@@ -16,7 +15,7 @@ const APART: usize = 300;
 const SHORT_APART: usize = 50;
 
 pub(crate) async fn upgrades(scale: Scale) -> Report {
-    let mut fleet = Fleet::over(PostgresServer::start().await, 1, |_| ()).await;
+    let mut fleet = Fleet::over(server(scale).await, 1, |_| ()).await;
     let reader = Neighbour::of(&fleet.partner);
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };

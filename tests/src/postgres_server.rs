@@ -40,12 +40,20 @@ pub struct PostgresServer {
     state: PathBuf,
     running: Mutex<Option<PrivatePostgres>>,
     databases: AtomicU32,
+    /// Memory is not left to whoever removes temporary files.
+    _removal: Child,
 }
 
 impl PostgresServer {
-    /// A server in the folder for temporary files.
+    /// A server in memory, where there is room: who ends its processes loses no more there than on a
+    /// disk, and waits for none.
     pub async fn start() -> Self {
-        Self::start_in(temporary_folder()).await
+        Self::start_in(new_folder(&cluster::folder())).await
+    }
+
+    /// A server whose commits wait for a disk, as in production.
+    pub async fn start_on_disk() -> Self {
+        Self::start_in(new_folder(&std::env::temp_dir())).await
     }
 
     /// A server in this folder, which is made if it is missing.
@@ -65,13 +73,13 @@ impl PostgresServer {
     async fn over(state: PathBuf) -> Self {
         let server = launch(state.clone()).await;
         let link = Link::to(address(&server)).await;
-        let running = Mutex::new(Some(server));
-        Self { link, state, running, databases: AtomicU32::new(0) }
+        let (running, removal) = (Mutex::new(Some(server)), remove_in_the_end(&[&state]));
+        Self { link, state, running, databases: AtomicU32::new(0), _removal: removal }
     }
 
     /// A replica, which follows this server until either ends.
     pub async fn replica(&self) -> Self {
-        let state = temporary_folder();
+        let state = new_folder(&cluster::folder());
         let cluster = state.join("cluster");
         DirBuilder::new().recursive(true).mode(0o711).create(&state).unwrap();
         DirBuilder::new().mode(0o700).create(&cluster).unwrap();
@@ -178,7 +186,7 @@ struct Prepared {
 
 impl Prepared {
     async fn make() -> Self {
-        let state = temporary_folder();
+        let state = new_folder(&cluster::folder());
         let server = launch(state.clone()).await;
         let home = server.home().to_owned();
         let removal = remove_in_the_end(&[&state, &home]);
@@ -212,10 +220,10 @@ async fn execute(url: &str, statement: &str) {
     connection.close().await.unwrap();
 }
 
-/// A folder that nothing is in yet.
-fn temporary_folder() -> PathBuf {
+/// A folder in this one that nothing is in yet.
+fn new_folder(place: &Path) -> PathBuf {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("rampart-postgres-{}-{number}", std::process::id()))
+    place.join(format!("rampart-postgres-{}-{number}", std::process::id()))
 }
 
 /// Removes a folder; what stays among temporary files does no harm.
