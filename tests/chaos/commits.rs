@@ -20,7 +20,7 @@ pub(crate) async fn answers_lost(scale: Scale) -> Report {
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };
     let link = &fleet.postgres.link;
-    for _ in 0..scale.of(6, 50) {
+    for _ in 0..scale.of(3, 50) {
         load.reach(load.acknowledged() + apart).await;
         link.lose_commits(1);
         until("a commit's answer is lost", SOON, async || {

@@ -26,7 +26,7 @@ pub(crate) async fn edges(scale: Scale) -> Report {
     let mut fleet = Fleet::start(scale).await;
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
-    for kill in 0..scale.of(4, 50) {
+    for kill in 0..scale.of(2, 50) {
         load.reach(load.acknowledged() + apart(&fleet, scale, EDGE_APART)).await;
         fleet.kill_edge(kill % fleet.edges.len()).await;
         fault.injected += 1;

@@ -20,7 +20,7 @@ pub(crate) async fn cut(scale: Scale) -> Report {
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let apart = if scale.is_exact() { APART } else { SHORT_APART };
-    for _ in 0..scale.of(6, 50) {
+    for _ in 0..scale.of(3, 50) {
         load.reach(load.acknowledged() + apart).await;
         fleet.postgres.link.cut();
         fault.injected += 1;
