@@ -20,3 +20,25 @@ mod money;
 mod orders;
 mod purchases;
 mod script;
+
+use tokio::runtime::{Builder, Runtime};
+
+/// Stack of a thread: unoptimised, the calls of a round want more than the default.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Runs this on a thread of its own with a runtime; all of their stacks are that large.
+fn on_large_stacks<T: Send>(run: impl FnOnce(&Runtime) -> T + Send) -> T {
+    let running = move || {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()
+            .unwrap();
+        run(&runtime)
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        thread.spawn_scoped(scope, running).unwrap().join().unwrap()
+    })
+}

@@ -33,6 +33,7 @@ use self::dice::Dice;
 use self::replay::{Recorded, differences};
 use self::run::{Failure, alone, fill_pools, generation, steps};
 use self::world::World;
+use crate::on_large_stacks;
 
 /// Seed of the short form, so that it fails for the change at hand.
 const SHORT_SEED: u64 = 1;
@@ -54,8 +55,6 @@ const FULL: Extent = Extent { generations: 4, orders: 48, replays: 2 };
 const SEEDS_PER_CORE: usize = 2;
 /// Orders whose books are broken on purpose: some of each state.
 const MUTATED_ORDERS: u64 = 32;
-/// Stack of a thread: unoptimised, the calls of a round want more than the default.
-const STACK_BYTES: usize = 16 << 20;
 
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration to read it from")]
 fn setting(name: &str) -> Option<usize> {
@@ -64,19 +63,7 @@ fn setting(name: &str) -> Option<usize> {
 
 /// Runs to the end on threads with stacks of their own.
 fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send) {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let running = thread.spawn_scoped(scope, || {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .thread_stack_size(STACK_BYTES)
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(test());
-        });
-        running.unwrap().join().unwrap();
-    });
+    on_large_stacks(|runtime| runtime.block_on(test()));
 }
 
 /// Prints what is wrong, the acts on the first order that is and its trace, and the shortest prefix of

@@ -14,13 +14,12 @@ use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
 use crate::history::{Heard, History, Model, Outcome};
+use crate::on_large_stacks;
 
 /// Scripts of a test, unless `PROPTEST_CASES` says otherwise.
 const CASES: u32 = 12;
 /// Scripts that a failure is made smaller with.
 const SHRINKS_MAX: u32 = 100;
-/// Stack of a thread: unoptimised, the calls of a round want more than the default.
-const STACK_BYTES: usize = 16 << 20;
 /// Longest time that a request which dies has lived, in microseconds: most are done by then.
 const LIFE_MICROS_MAX: u64 = 20_000;
 /// Requests at once that use every connection of an edge.
@@ -202,13 +201,7 @@ where
     S: Strategy + Send,
     F: Future<Output = Result<(), String>>,
 {
-    let simulating = move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_stack_size(STACK_BYTES)
-            .enable_all()
-            .build()
-            .unwrap();
+    let found = on_large_stacks(move |runtime| {
         let edges = Arc::new(runtime.block_on(Edges::start()));
         let config = ProptestConfig {
             cases: cases(),
@@ -224,10 +217,6 @@ where
                 TestError::Fail(reason, script) => format!("{reason}\nin {script:#?}"),
                 TestError::Abort(reason) => reason.to_string(),
             })
-    };
-    let found = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        thread.spawn_scoped(scope, simulating).unwrap().join().unwrap()
     });
     if let Err(found) = found {
         panic!("{found}");
