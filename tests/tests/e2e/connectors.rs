@@ -6,8 +6,9 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use rampart_tests::buyer;
 use rampart_tests::caller::Protocol;
+use rampart_tests::cluster;
 use rampart_tests::deadline::until;
-use rampart_tests::edge::{ADMIN_TOKEN, Edge};
+use rampart_tests::edge::{ADMIN_TOKEN, Edge, Setup};
 use rampart_tests::process::Process;
 use rampart_tests::repository::root;
 use serde_json::{Value, json};
@@ -108,8 +109,7 @@ async fn a_waiting_lease_does_not_hold_up_the_end_of_an_edge() {
 
 #[tokio::test]
 async fn beyond_loopback_the_listener_needs_a_certificate() {
-    let edge = Edge::start().await;
-    let mut setup = edge.setup();
+    let mut setup = Setup::over(&cluster::database().await);
     setup.set("connectors.listen", "0.0.0.0:0");
     let process = setup.spawn();
     until("it refuses", Duration::from_secs(20), async || process.status().is_some().then_some(()))

@@ -17,8 +17,8 @@ async fn answered(browser: &Browser, status: &str) -> Value {
 
 #[tokio::test]
 async fn a_reader_tries_a_request_with_a_key_for_tests_alone() {
-    let edge = Edge::start().await;
-    let partner = edge.partner("reader").await;
+    let edge = Edge::shared().await;
+    let partner = edge.partner("reader-of-docs").await;
     let (_, key) = partner.credential();
     let browser = Browser::start().await;
 
@@ -44,8 +44,8 @@ async fn a_reader_tries_a_request_with_a_key_for_tests_alone() {
 
 #[tokio::test]
 async fn what_is_filled_in_goes_into_path_and_query() {
-    let edge = Edge::start().await;
-    let partner = edge.partner("reader").await;
+    let edge = Edge::shared().await;
+    let partner = edge.partner("filler-of-forms").await;
     let order = order_of(&order(&partner.authenticated().await).await).to_string();
     let browser = Browser::start().await;
 
@@ -70,7 +70,7 @@ async fn what_is_filled_in_goes_into_path_and_query() {
 
 #[tokio::test]
 async fn a_telephone_shows_the_names_of_members_whole_and_the_page_at_once() {
-    let edge = Edge::start().await;
+    let edge = Edge::shared().await;
     let browser = Browser::start().await;
     let size = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
     browser.command("Emulation.setDeviceMetricsOverride", size).await;

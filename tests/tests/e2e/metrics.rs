@@ -292,7 +292,7 @@ const SATURATION: [&str; 38] = [
 
 #[tokio::test]
 async fn every_one_of_many_looks_at_once_shows_the_certificate() {
-    let edge = Edge::start().await;
+    let edge = Edge::shared().await;
     for answer in join_all((0..64).map(|_| edge.ops("/metrics"))).await {
         let text = answer.assert_status(200).text().to_owned();
         assert!(text.contains("\nrampart_certificate_expiry_timestamp_seconds{"), "{text}");
