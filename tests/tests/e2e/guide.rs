@@ -155,9 +155,12 @@ struct Limits {
     memory_bytes: u64,
 }
 
-/// Makes, builds and checks a project of each kind in this language.
-async fn build_all(author: &Author, language: &str, limits: Limits) {
-    for kind in ["fee", "method-order", "signature"] {
+/// Kinds of policies.
+const KINDS: &[&str] = &["fee", "method-order", "signature"];
+
+/// Makes, builds and checks a project of each of these kinds in this language.
+async fn build_all(author: &Author, language: &str, kinds: &[&str], limits: Limits) {
+    for kind in kinds {
         let name = format!("{language}-{kind}");
         let script = format!(
             "rampart policy new {name} --kind {kind} --lang {language} >&2
@@ -183,11 +186,12 @@ async fn every_new_project_builds_and_passes_its_vectors() {
     let author = Author::new();
     let compiled = || Limits { bytes: 65_536, fuel: 200_000, memory_bytes: 65_536 };
     let script = Limits { bytes: 1_200_000, fuel: 4_000_000, memory_bytes: 2 << 20 };
-    // npm waits for its files, and cargo compiles with one processor.
+    // npm waits for its files, and cargo compiles with one processor. The guide does the same for a fee in
+    // JavaScript, whose engine takes the longest to compile.
     tokio::join!(
-        build_all(&author, "rust", compiled()),
-        build_all(&author, "c", compiled()),
-        build_all(&author, "javascript", script),
+        build_all(&author, "rust", KINDS, compiled()),
+        build_all(&author, "c", KINDS, compiled()),
+        build_all(&author, "javascript", &KINDS[1..], script),
     );
 }
 
