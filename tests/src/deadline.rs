@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
-/// The pause between two looks.
-const POLL: Duration = Duration::from_millis(10);
+/// The pause between the first two looks. A look may cost an edge and its test more than that, while
+/// other tests want the processors: each pause is a twentieth longer than the one before.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause, reached after some 800 ms.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// For what takes a moment on an idle machine: patient, because tests share theirs.
 pub const SOON: Duration = Duration::from_secs(30);
@@ -13,11 +16,13 @@ pub const SOON: Duration = Duration::from_secs(30);
 #[expect(clippy::disallowed_methods, reason = "the one pause of the harness, bounded by `time`")]
 pub async fn until<T>(what: &str, time: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
+        let mut pause = PAUSE;
         loop {
             if let Some(found) = look().await {
                 return found;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(pause).await;
+            pause = PAUSE_MAX.min(pause + pause / 20);
         }
     };
     match tokio::time::timeout(time, looking).await {
