@@ -331,7 +331,7 @@ async fn a_dry_run_asks_a_version_what_live_requests_asked() {
     recorded(2).await.assert_status(409);
     for country in ["DE", "NL"] {
         fee(&shop, country).await;
-        context.clock().advance(chrono::TimeDelta::seconds(1));
+        context.clock().advance(TimeDelta::seconds(1));
     }
     let shown = recorded(2).await.assert_status(200).json();
     let decisions = shown["decisions"].as_array().unwrap();
