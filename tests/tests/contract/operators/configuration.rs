@@ -260,6 +260,27 @@ async fn changes_need_a_second_person_and_a_look_does_not() {
 }
 
 #[tokio::test]
+async fn a_gate_or_a_rate_that_a_document_takes_away_is_a_change_like_any_other() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let set = json!({"complianceGates": {"card": "before-payment"},
+        "rateLimits": {"quotes": "5/s burst 7"}});
+    context.admin(Method::PATCH, "/admin/v1/partners/acme", set).await.assert_status(200);
+    let ada = Operator::new(&context, "ada", &["platform"]).await;
+    for (change, member) in [
+        (json!({"complianceGates": {"card": null}}), "complianceGates.card"),
+        (json!({"rateLimits": {}}), "rateLimits.quotes"),
+    ] {
+        let wanted = json!({"partners": {"acme": change}});
+        ada.call(Method::PUT, PATH, wanted.clone()).await.assert_status(202);
+        let told = changes(&apply(&context, PATH, wanted.clone()).await);
+        assert_eq!(told, [("partners.acme".to_owned(), member.to_owned(), Value::Null)]);
+        assert_eq!(changes(&apply(&context, PATH, wanted).await), []);
+    }
+    assert_eq!(audited(&context, "configuration.apply").await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_document_changes_prices_and_terms_for_treasurers_alone() {
     let context = TestContext::start().await;
     context.partner("acme").await;

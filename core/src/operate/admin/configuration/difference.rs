@@ -14,19 +14,25 @@ pub(super) struct Difference {
     pub(super) member: String,
     /// The value before; null for a new partner.
     pub(super) from: Value,
-    /// The value after.
+    /// The value after; null for one that is taken away.
     pub(super) to: Value,
 }
 
 impl Difference {
-    /// The members of `after` that differ from `before`.
+    /// The members that differ, those of `before` that `after` lacks last.
     pub(super) fn between(subject: &str, before: &Value, after: &Value) -> Vec<Self> {
-        let (before, after) = (leaves(before), leaves(after));
-        let differ = after.into_iter().filter_map(|(member, to)| {
-            let from = before.get(&member).cloned().unwrap_or_default();
+        let (mut before, after) = (leaves(before), leaves(after));
+        let change = |member: String, from: Value, to: Value| {
             (from != to).then(|| Self { subject: subject.to_owned(), member, from, to })
+        };
+        let changed = after.into_iter().filter_map(|(member, to)| {
+            let from = before.remove(&member).unwrap_or_default();
+            change(member, from, to)
         });
-        differ.collect()
+        let mut differ: Vec<_> = changed.collect();
+        let removed = before.into_iter();
+        differ.extend(removed.filter_map(|(member, from)| change(member, from, Value::Null)));
+        differ
     }
 }
 
@@ -56,9 +62,10 @@ mod tests {
 
     #[test]
     fn only_members_that_differ_are_changes() {
-        let before = json!({"fee": 1.5, "buy": {"min": 10, "status": "enabled"}, "countries": []});
+        let before = json!({"fee": 1.5, "buy": {"min": 10, "status": "enabled"}, "countries": [],
+            "gates": {"card": "before-payment"}, "cap": null});
         let after = json!({"fee": 1.5, "buy": {"min": 20, "status": "enabled"}, "countries": ["NL"],
-            "name": "Acme"});
+            "gates": {}, "name": "Acme"});
         let found = Difference::between("partners.acme", &before, &after);
         let told: Vec<_> = found
             .iter()
@@ -70,8 +77,10 @@ mod tests {
                 ("buy.min", json!(10), json!(20)),
                 ("countries", json!([]), json!(["NL"])),
                 ("name", Value::Null, json!("Acme")),
+                ("gates.card", json!("before-payment"), Value::Null),
             ]
         );
+        assert!(Difference::between("partners.acme", &Value::Null, &json!({})).is_empty());
         assert!(Difference::between("routes", &after, &after).is_empty());
     }
 }
