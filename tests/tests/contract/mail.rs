@@ -141,6 +141,29 @@ async fn a_mail_that_cannot_be_opened_now_is_tried_later() {
 }
 
 #[tokio::test]
+async fn a_mail_that_no_key_opens_is_listed_without_its_text() {
+    let (context, _server) = ground().await;
+    let (acme, beta) = (context.partner("acme").await, context.partner("beta").await);
+    acme.user("ada").await;
+    beta.user("bob").await;
+    let altered = "update mail_outbox set sealed = sealed || 'x'::bytea \
+         where client_id = (select client_id from client where slug = 'acme')";
+    sqlx::query(altered).execute(context.db()).await.unwrap();
+    let listed = context.admin(Method::GET, "/admin/v1/mail", json!({})).await;
+    let mails = listed.assert_status(200).json();
+    let mail_of = |slug: &str| {
+        let mut mails = mails.as_array().unwrap().iter();
+        mails.find(|mail| mail["partner"] == slug).unwrap().clone()
+    };
+    let (unread, read) = (mail_of("acme"), mail_of("beta"));
+    for member in ["to", "subject", "text"] {
+        assert_eq!(unread[member], Value::Null, "{member}");
+    }
+    assert_eq!((&unread["kind"], &unread["state"]), (&json!("email-code"), &json!("pending")));
+    assert_eq!(read["to"], "bob@mail.example.com");
+}
+
+#[tokio::test]
 async fn what_an_edge_died_with_is_sent_by_another() {
     let (context, server) = ground().await;
     context.partner("acme").await.user("ada").await;

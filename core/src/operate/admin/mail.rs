@@ -72,23 +72,26 @@ impl Endpoint for ListMail {
         )
         .fetch_all(&core.db)
         .await?;
-        let mut mails = Vec::with_capacity(rows.len());
-        for row in rows {
-            let client = ClientId::from(row.client_id);
-            let message = Message::open(core, client, row.mail_id, &row.sealed)?;
-            mails.push(Mail {
-                id: row.mail_id,
+        let mails = rows.into_iter().map(|row| {
+            let (client, id) = (ClientId::from(row.client_id), row.mail_id);
+            let message = Message::open(core, client, id, &row.sealed);
+            // The list is of all partners: one whose key is gone must not take it from the others.
+            let message = message
+                .inspect_err(|error| tracing::warn!(%error, mail = %id, "a mail is not opened"))
+                .ok();
+            Mail {
+                id,
                 partner: row.partner,
                 user: row.user_id,
                 kind: row.kind,
                 state: row.state,
-                text: message.concealed(),
-                to: message.to,
-                subject: message.subject,
+                text: message.as_ref().map(Message::concealed),
+                subject: message.as_ref().map(|message| message.subject.clone()),
+                to: message.map(|message| message.to),
                 created_at: row.created_at,
-            });
-        }
-        Ok(search.paging.page(mails, |mail| mail.id))
+            }
+        });
+        Ok(search.paging.page(mails.collect(), |mail| mail.id))
     }
 }
 
@@ -116,12 +119,12 @@ pub struct Mail {
     kind: String,
     /// `pending`, `sent`, `failed` or `withheld`.
     state: String,
-    /// The receiver.
-    to: EmailAddress,
-    /// The subject line.
-    subject: String,
-    /// The text, with the code or token blotted out.
-    text: String,
+    /// The receiver; null if no key opens the mail any more.
+    to: Option<EmailAddress>,
+    /// The subject line; null if no key opens the mail any more.
+    subject: Option<String>,
+    /// The text, with the code or token blotted out; null if no key opens the mail any more.
+    text: Option<String>,
     /// When it was written.
     created_at: DateTime<Utc>,
 }
