@@ -129,6 +129,28 @@ async fn who_may_not_see_persons_sees_them_masked_and_every_look_is_audited() {
 }
 
 #[tokio::test]
+async fn users_whom_no_key_opens_are_found_without_their_data() {
+    let context = TestContext::start().await;
+    let (acme, other) = (context.partner("acme").await, context.partner("other").await);
+    acme.user("ada").await;
+    other.user("ada").await;
+    let altered = "update end_user set personal = personal || 'x'::bytea \
+         where client_id = (select client_id from client where slug = 'acme')";
+    sqlx::query(altered).execute(context.db()).await.unwrap();
+    for by in ["", "email=ada@mail.example.com"] {
+        let found = search(&context, by).await.assert_status(200).json();
+        let rows = found.as_array().unwrap().iter();
+        let mut shown: Vec<_> =
+            rows.map(|row| (row["partner"].clone(), row["email"].clone())).collect();
+        shown.sort_by_key(|(partner, _)| partner.to_string());
+        let expected = [("acme", Value::Null), ("other", json!("ada@mail.example.com"))];
+        assert_eq!(shown, expected.map(|(partner, email)| (json!(partner), email)), "{by}");
+    }
+    // A name that nobody can compare is nobody's.
+    assert_eq!(emails(&context, "name=Ada+Lovelace").await, ["ada@mail.example.com"]);
+}
+
+#[tokio::test]
 async fn pages_lead_to_the_next_and_mistakes_are_named_without_their_values() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

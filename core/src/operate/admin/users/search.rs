@@ -42,8 +42,9 @@ impl Endpoint for SearchUsers {
         details: "Users that meet every criterion, newest first; all of them without one. \
                   E-mail address, phone number and identifier must be exact; of a name \
                   neither accents, case nor the order of its words matter. Without the role \
-                  `support` or `compliance`, personal data are masked. Every search stands in the \
-                  audit, with the users that it showed and without what was searched for.",
+                  `support` or `compliance`, personal data are masked; those that no key opens any \
+                  more are null. Every search stands in the audit, with the users that it showed \
+                  and without what was searched for.",
         query: &[
             optional("email", Kind::Format("email"), "The e-mail address."),
             optional("phone", Kind::Text, "The phone number, in international form."),

@@ -165,7 +165,10 @@ async fn load(core: &Core, search: &Search, ids: &[Uuid], is_masked: bool) -> Re
             key: row.sealed_key.as_deref(),
             personal: row.personal.as_deref(),
         };
-        let personal = personal_data::read(core, UserKey { client, user }, sealed)?;
+        // The search is of all partners: one whose key is gone must not take it from the others.
+        let personal = personal_data::read(core, UserKey { client, user }, sealed)
+            .inspect_err(|error| tracing::warn!(%error, %user, "a user's data are not opened"))
+            .unwrap_or_default();
         // The index may be older than the data, and never decides alone.
         if !search.criteria.iter().all(|criterion| criterion.is_met(&personal)) {
             continue;
