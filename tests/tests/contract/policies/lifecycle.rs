@@ -46,6 +46,23 @@ async fn a_staged_version_serves_nobody_until_it_is_activated() {
 }
 
 #[tokio::test]
+async fn the_active_version_is_shown_however_many_are_newer() {
+    let context = context().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    let newer = "insert into policy_version (client_id, kind, version, digest, size, info, active, \
+             created_by, created_at) \
+         select client_id, kind, number, digest, size, info, false, created_by, created_at \
+         from policy_version, generate_series(2, 250) number";
+    sqlx::query(newer).execute(context.db()).await.unwrap();
+    let history = history(&context, FEE).await;
+    assert_eq!(history["active"], 1);
+    let versions = history["versions"].as_array().unwrap();
+    let shown: Vec<_> = versions.iter().map(|version| version["version"].as_i64()).collect();
+    let expected: Vec<_> = (52..=250_i64).rev().chain([1]).map(Some).collect();
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
 async fn the_documents_example_of_a_dry_run_is_decided() {
     let context = context().await;
     for _ in 0..2 {

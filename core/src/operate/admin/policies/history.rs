@@ -1,5 +1,7 @@
 //! `GET /admin/v1/partners/{slug}/policies/{kind}`
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -34,7 +36,8 @@ impl Endpoint for ReadPolicy {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Read a policy's versions and history",
-        details: "Versions and changes newest first, at most 200 of each.",
+        details: "Versions and changes newest first, at most 200 of each; the active version is \
+                  always among them.",
         path: PATH,
         answer: r#"{"kind": "fee", "active": 1, "trial": null,
             "versions": [{"version": 1, "digest": "b5bb9d8014a0f9b1", "size": 48123,
@@ -75,19 +78,21 @@ impl Endpoint for ReadPolicy {
     }
 }
 
-/// The versions, newest first, at most 200.
+/// The versions, newest first, at most 200: the active one, and the newest.
 pub(in crate::operate) async fn versions(core: &Core, target: Target<'_>) -> Result<Vec<Version>> {
-    let versions = sqlx::query_as!(
+    let mut versions = sqlx::query_as!(
         Version,
         "select version, digest, size, active, rolled_back, fail_closed, config, info, \
              reason, signed_by, sample_fuel, created_by, created_at \
-         from policy_version where client_id = $1 and kind = $2 order by version desc limit $3",
+         from policy_version where client_id = $1 and kind = $2 \
+         order by active desc, version desc limit $3",
         target.client.uuid(),
         target.kind.as_str(),
         VERSIONS_MAX,
     )
     .fetch_all(&core.db)
     .await?;
+    versions.sort_by_key(|version| Reverse(version.version));
     Ok(versions)
 }
 
@@ -132,7 +137,7 @@ pub struct History {
     active: Option<i64>,
     /// The version on trial; null without one.
     trial: Option<Trial>,
-    /// Its versions, newest first.
+    /// The active version and its newest ones, newest first.
     versions: Vec<Version>,
     /// Its changes, newest first.
     changes: Vec<Change>,
