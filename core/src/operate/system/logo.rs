@@ -10,6 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::error::{Code, Result};
+use crate::tenancy::tenants::branding::is_path_of;
 
 /// Shows the logo.
 pub struct Show;
@@ -45,7 +46,12 @@ impl Endpoint for Show {
         let Some(content) = content else { return Err(Code::RouteNotFound.into()) };
         let media_type = if path.ends_with(".svg") { "image/svg+xml" } else { "image/png" };
         let mut reply = Reply::with_body(StatusCode::OK, media_type, Bytes::from(content));
-        reply.set("cache-control", "public, max-age=31536000, immutable");
+        // A logo that has just been replaced is known here by the path of the one before.
+        let caching = match is_path_of(&path, &reply.body) {
+            true => "public, max-age=31536000, immutable",
+            false => "no-store",
+        };
+        reply.set("cache-control", caching);
         reply.set("content-security-policy", "default-src 'none'");
         reply.set("x-content-type-options", "nosniff");
         Ok(reply)

@@ -241,9 +241,8 @@ impl BrandRow {
     /// The brand of the partner with this slug.
     pub(crate) fn brand(self, slug: &str) -> Brand {
         let path = |digest: Vec<u8>| {
-            let digest = digest.get(..PATH_DIGEST_BYTES).unwrap_or(&digest);
             let kind = if self.logo_is_svg { "svg" } else { "png" };
-            format!("/brand/{slug}/{}.{kind}", hex::encode(digest))
+            format!("/brand/{slug}/{}.{kind}", path_digest(&digest))
         };
         Brand {
             accent: self.accent_color.and_then(|accent| accent.parse().ok()),
@@ -253,6 +252,17 @@ impl BrandRow {
             terms_url: self.terms_url,
         }
     }
+}
+
+/// The part of a logo's path that is its own.
+fn path_digest(digest: &[u8]) -> String {
+    hex::encode(digest.get(..PATH_DIGEST_BYTES).unwrap_or(digest))
+}
+
+/// True if this is the path of a logo with this content.
+pub(crate) fn is_path_of(path: &str, content: &[u8]) -> bool {
+    let digest = digest::digest(&digest::SHA256, content);
+    path.contains(&path_digest(digest.as_ref()))
 }
 
 #[cfg(test)]

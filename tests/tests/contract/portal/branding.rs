@@ -52,6 +52,20 @@ async fn operators_set_name_and_branding() {
 }
 
 #[tokio::test]
+async fn a_logo_is_kept_by_no_browser_under_the_path_of_the_one_before() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let branding = json!({ "branding": {"logo": PNG} });
+    let partner = context.admin(Method::PATCH, PARTNER, branding).await.assert_status(200).json();
+    let path = partner["branding"]["logoPath"].as_str().unwrap();
+    // As another edge has committed it, before this one has read it.
+    let replaced = "update client_logo set png = png || 'x'::bytea";
+    sqlx::query(replaced).execute(context.db()).await.unwrap();
+    let logo = acme.anonymous(Method::GET, path).send().await;
+    assert_eq!(logo.assert_status(200).header("cache-control"), Some("no-store"));
+}
+
+#[tokio::test]
 async fn shoppers_see_the_partners_name_logo_colour_and_links() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
