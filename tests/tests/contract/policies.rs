@@ -9,6 +9,7 @@ mod signed;
 mod told;
 mod trials;
 mod two_persons;
+mod uncompiled;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -281,7 +281,8 @@ impl Policies {
         self.loaded_bytes.store(total, Ordering::Relaxed);
     }
 
-    /// The slot of a component that was compiled at admission.
+    /// The slot of a component that was compiled at admission: where it could not be compiled before, it
+    /// has its code from then on.
     pub(crate) fn admitted(&self, policy: Policy) -> Arc<Slot> {
         let slot = self.slot(policy.kind(), policy.digest());
         if !slot.is_loaded() {

@@ -83,9 +83,9 @@ impl Slot {
         self.retry_at_ns.store(retry_at_ns, Ordering::Relaxed);
     }
 
-    /// True if it has its code, or the reason that it has none.
+    /// True if it has its code.
     pub(super) fn is_loaded(&self) -> bool {
-        self.code.load().is_some()
+        self.code.load().as_ref().is_some_and(|code| code.is_ok())
     }
 
     /// Memory of its code, in bytes.
