@@ -10,14 +10,24 @@ use crate::platform::error::{Code, Error, Result};
 /// Deepest nesting of arrays and objects.
 pub const DEPTH_MAX: usize = 32;
 
+/// Beginning of the names by which serde_json marks numbers and raw JSON within its own data model. It
+/// takes an object with one of them for such a value: raw JSON in a string is parsed anew, with a depth
+/// of its own, and may hold the next one. Enough of them exhaust the stack, which ends the process.
+const RESERVED: &str = "$serde_json::private::";
+
 /// Parses one JSON document.
 ///
 /// # Errors
-/// ER048 for anything but one valid document in UTF-8, without duplicate members, at most
-/// [`DEPTH_MAX`] deep.
+/// ER048 for anything but one valid document in UTF-8, without duplicate members and reserved names,
+/// at most [`DEPTH_MAX`] deep.
 pub fn parse(body: &[u8]) -> Result<Value> {
     if depth(body) > DEPTH_MAX {
         return Err(Error::with_detail(Code::RequestMalformed, "nested deeper than 32"));
+    }
+    let names = names(body);
+    // Before it is parsed: the parser obeys such a name.
+    if names == Names::Reserved {
+        return Err(Error::with_detail(Code::RequestMalformed, "the name of a member is reserved"));
     }
     let value = serde_json::from_slice(body).map_err(|error| {
         Error::with_detail(
@@ -25,7 +35,7 @@ pub fn parse(body: &[u8]) -> Result<Value> {
             format!("line {}, column {}", error.line(), error.column()),
         )
     })?;
-    if has_duplicate(body) {
+    if names == Names::Duplicate {
         return Err(Error::with_detail(Code::RequestMalformed, "a member occurs twice"));
     }
     Ok(value)
@@ -50,9 +60,20 @@ fn depth(body: &[u8]) -> usize {
     deepest
 }
 
-/// True if an object has a duplicate member. The bytes are valid JSON, so a string in the position
-/// of a name is a name; names are compared decoded (`"a"` equals `"\u0061"`).
-fn has_duplicate(body: &[u8]) -> bool {
+/// The names of all members, as far as they matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    Good,
+    /// An object has two members of one name.
+    Duplicate,
+    /// A name begins with [`RESERVED`].
+    Reserved,
+}
+
+/// Looks at the names of members, decoded (`"a"` equals `"\u0061"`): up to the first byte that is no
+/// JSON, a string in the position of a name is a name.
+fn names(body: &[u8]) -> Names {
+    let mut found = Names::Good;
     let mut open: Vec<Option<HashSet<String>>> = Vec::new();
     let mut expects_name = false;
     let mut at = 0;
@@ -75,8 +96,13 @@ fn has_duplicate(body: &[u8]) -> bool {
                 let end = string_end(body, at);
                 if expects_name && let Some(Some(names)) = open.last_mut() {
                     let name = serde_json::from_slice(body.get(at..end).unwrap_or_default());
-                    if !name.is_ok_and(|name: String| names.insert(name)) {
-                        return true;
+                    // The parser refuses a name that cannot be decoded.
+                    let name: String = name.unwrap_or_default();
+                    if name.starts_with(RESERVED) {
+                        return Names::Reserved;
+                    }
+                    if !names.insert(name) {
+                        found = Names::Duplicate;
                     }
                 }
                 expects_name = false;
@@ -87,7 +113,7 @@ fn has_duplicate(body: &[u8]) -> bool {
         }
         at += 1;
     }
-    false
+    found
 }
 
 /// Index after the string that starts at `start`.
@@ -120,6 +146,8 @@ mod tests {
             br#"{"a":01}"#,
             b"",
             b"{\"a\":\"\xff\"}",
+            br#"{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}"#,
+            br#"[{"a":1,"a":{"\u0024serde_json::private::Number":"1"}}]"#,
         ] {
             assert!(parse(bad).is_err(), "{}", String::from_utf8_lossy(bad));
         }
