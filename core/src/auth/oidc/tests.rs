@@ -47,6 +47,19 @@ fn verified(metadata: &Metadata, token: &str) -> Result<Map<String, Value>, Refu
 }
 
 #[test]
+fn a_header_is_read_within_the_bounds_of_json() {
+    let header = |member: &str| {
+        let text = format!(r#"{{"alg":"RS256","kid":"r","x":{member}}}"#);
+        token::header(&format!("{}..", URL_SAFE_NO_PAD.encode(text)))
+    };
+    assert!(header("[1]").is_ok());
+    let deep = format!("{}{}", "[".repeat(32), "]".repeat(32));
+    for bad in [&*deep, r#"{"$serde_json::private::RawValue":"[]"}"#, r#"{"a":1,"a":2}"#] {
+        assert!(header(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn a_token_is_verified_by_the_key_that_its_header_names() {
     let rsa = Jwk::generate_rsa_key(2048).unwrap();
     let curve = Jwk::generate_ec_key(josekit::jwk::P_256).unwrap();
