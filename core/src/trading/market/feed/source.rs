@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::Value;
 
+use crate::http::fields;
 use crate::platform::settings::HttpPrice;
 use rampart_types::{CallbackUrl, LoopbackHttp, PairCode, decimal};
 
@@ -137,7 +138,7 @@ impl Source {
     /// The number, or numeric string, at the JSON pointer (RFC 6901), exactly, and the time at the
     /// other.
     fn reading(&self, body: &[u8]) -> Result<Reading, SourceError> {
-        let document: Value = serde_json::from_slice(body).map_err(|_| SourceError::NotJson)?;
+        let document = fields::parse(body).map_err(|_| SourceError::NotJson)?;
         let price = document.pointer(&self.pointer).and_then(decimal::from_number_or_text);
         let price = price.filter(|price| *price > Decimal::ZERO).ok_or(SourceError::NoPrice)?;
         let observed_at = document.pointer(&self.time_pointer).and_then(time_of);
@@ -238,6 +239,12 @@ mod tests {
             assert!(matches!(read, Err(SourceError::NoPrice)), "{body}: {read:?}");
         }
         assert!(named.reading(br#"{"price":1}"#).is_err());
+        for body in
+            [r#"{"price":1,"price":2,"time":1}"#, r#"{"$serde_json::private::RawValue":"1"}"#]
+        {
+            let read = named.reading(body.as_bytes());
+            assert!(matches!(read, Err(SourceError::NotJson)), "{body}: {read:?}");
+        }
         let numbered = source("https://prices.example/x", "/0/a~1b", "/1").unwrap();
         assert!(numbered.reading(br#"[{"a/b":1},2]"#).is_ok());
     }
