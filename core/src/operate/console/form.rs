@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 pub(super) use super::typed::Typed;
 use super::view;
+use crate::http::fields;
 use crate::http::html::choice::choice;
 use crate::http::html::components::{self, field};
 
@@ -182,7 +183,7 @@ impl Input {
                 });
                 Value::Object(pairs.collect::<Result<_, &'static str>>()?)
             }
-            Kind::Json => serde_json::from_str(text).map_err(|_| "JSON")?,
+            Kind::Json => fields::parse(text.as_bytes()).map_err(|_| "JSON")?,
         })
     }
 }
@@ -330,6 +331,18 @@ mod tests {
         let long = "9".repeat(40);
         for wrong in ["12.345", "1,5", "x", "1e2", "99999999999999999999", &long] {
             assert_eq!(cents(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_as_a_body_is() {
+        let input = Input::new("config", "Configuration").kind(Kind::Json);
+        assert_eq!(
+            input.value(r#"{"a":[1.50]}"#).map(|value| value.to_string()),
+            Ok(r#"{"a":[1.50]}"#.to_owned())
+        );
+        for wrong in ["{", r#"{"a":1,"a":2}"#, r#"{"$serde_json::private::RawValue":"1"}"#] {
+            assert_eq!(input.value(wrong), Err("JSON"), "{wrong}");
         }
     }
 
