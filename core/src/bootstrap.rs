@@ -348,15 +348,18 @@ async fn store_lasting_keys(keys: &MasterKey, clock: &Clock, db: &Pool) -> Resul
     Ok(())
 }
 
-/// Loads the keys that outlive a rotation. Those of another master key are left out; readiness tells.
+/// Loads the keys that outlive a rotation. What needs one of another master key fails; readiness tells.
 async fn load_lasting_keys(keys: &MasterKey, db: &Pool) -> Result<()> {
     let mut opened = HashMap::new();
     for (name, sealed) in lasting_keys(db).await? {
-        match keys.open(&lasting_context(&name), &sealed).map(TryInto::try_into) {
-            Ok(Ok(key)) => drop(opened.insert(name, key)),
-            Ok(Err(_)) => tracing::error!(name, "a lasting key has another length"),
-            Err(error) => tracing::error!(%error, name, "a lasting key cannot be opened"),
+        let key = keys.open(&lasting_context(&name), &sealed).and_then(|key| {
+            let key = <[u8; KEY_BYTES]>::try_from(key);
+            key.map_err(|_| Error::invariant("open a lasting key: another length"))
+        });
+        if let Err(error) = &key {
+            tracing::error!(%error, name, "a lasting key cannot be opened");
         }
+        opened.insert(name, key.ok());
     }
     keys.keep_lasting(opened);
     Ok(())

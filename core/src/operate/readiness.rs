@@ -266,8 +266,12 @@ impl Core {
 
     /// True if the newest secrets and tenants' keys can be opened: an edge with another master key may have
     /// sealed them. One that is broken says nothing about the key as long as another one opens. If
-    /// the database cannot be read, the keys count as good.
+    /// the database cannot be read, the keys count as good. False also without one of the keys that
+    /// outlive rotations, which the end of a rotation seals again.
     async fn opens_secrets(&self) -> bool {
+        if self.keys.lacks_lasting() {
+            return false;
+        }
         let newest = sqlx::query!(
             r#"
             (select client_id as "client!", secret_id, sealed as "sealed!", created_at

@@ -112,14 +112,17 @@ impl Generation {
     }
 }
 
+/// Keys of [`Purpose::LASTING`] as they are stored, by label; `None` for one that no key of the ring
+/// opens.
+type LastingKeys = HashMap<String, Option<[u8; KEY_BYTES]>>;
+
 /// The master key in use with the earlier ones of its ring.
 #[derive(Clone)]
 pub struct MasterKey {
     current: Generation,
     /// Newest first.
     earlier: Arc<[Generation]>,
-    /// Keys of [`Purpose::LASTING`] by label.
-    lasting: Arc<OnceLock<HashMap<String, [u8; KEY_BYTES]>>>,
+    lasting: Arc<OnceLock<LastingKeys>>,
 }
 
 rampart_types::opaque_debug!(MasterKey);
@@ -161,11 +164,15 @@ impl MasterKey {
         self.earlier.iter().map(|key| key.id)
     }
 
-    /// Keeps the keys of [`Purpose::LASTING`], by label, for all clones of this ring. Only the first
-    /// call counts.
-    pub(crate) fn keep_lasting(&self, keys: HashMap<String, [u8; KEY_BYTES]>) {
+    /// Keeps the keys of [`Purpose::LASTING`] for all clones of this ring. Only the first call counts.
+    pub(crate) fn keep_lasting(&self, keys: LastingKeys) {
         // A second one would hold the same keys.
         let _ = self.lasting.set(keys);
+    }
+
+    /// True if a lasting key is stored that no key of the ring opens.
+    pub(crate) fn lacks_lasting(&self) -> bool {
+        self.lasting.get().is_some_and(|keys| keys.values().any(Option::is_none))
     }
 
     /// The key for a lasting purpose as the oldest key of the ring derives it: before rings were
@@ -180,11 +187,13 @@ impl MasterKey {
     /// The key for a purpose.
     ///
     /// # Errors
-    /// Never for [`KEY_BYTES`]; the library's type says it could.
+    /// When it is one that outlives rotations, and no key of the ring opens it.
     pub fn derive(&self, purpose: Purpose) -> Result<[u8; KEY_BYTES]> {
         let label = purpose.label();
         match self.lasting.get().and_then(|keys| keys.get(&label)) {
-            Some(key) => Ok(*key),
+            Some(Some(key)) => Ok(*key),
+            // Another one in its place would write what nobody finds or verifies again.
+            Some(None) => Err(Error::invariant("open a lasting key (an earlier master key?)")),
             None => expand(&self.current.prk, &label),
         }
     }
@@ -331,8 +340,19 @@ mod tests {
         let index = old.derive(Purpose::BlindIndex).unwrap();
         assert_eq!(both.derive_oldest(Purpose::BlindIndex).unwrap(), index);
         assert_ne!(both.derive(Purpose::BlindIndex).unwrap(), index);
-        both.keep_lasting([(Purpose::BlindIndex.label(), index)].into());
+        both.keep_lasting([(Purpose::BlindIndex.label(), Some(index))].into());
         assert_eq!(both.clone().derive(Purpose::BlindIndex).unwrap(), index);
+        assert!(!both.lacks_lasting());
+    }
+
+    #[test]
+    fn no_key_stands_in_for_a_lasting_one_that_does_not_open() {
+        let new = ring(&[2]);
+        assert!(!new.lacks_lasting() && new.derive(Purpose::BlindIndex).is_ok());
+        new.keep_lasting([(Purpose::BlindIndex.label(), None)].into());
+        assert!(new.lacks_lasting() && new.derive(Purpose::BlindIndex).is_err());
+        assert!(new.mac(Purpose::BlindIndex, b"a").is_err());
+        assert!(new.derive(Purpose::Audit).is_ok() && new.derive(Purpose::SignedLinks).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rampart_core::platform::crypto::{MasterKey, Secret};
+use rampart_core::platform::crypto::{MasterKey, Purpose, Secret};
 use rampart_tests::outbox;
 use rampart_tests::user::User;
 
@@ -92,6 +92,25 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
     let audit = alone.admin(Method::GET, "/admin/v1/audit/verification", Value::Null).await.json();
     assert_eq!(audit["intact"], true, "{audit}");
     assert!(alone.core().readiness().await.ready);
+}
+
+#[tokio::test]
+async fn an_edge_that_lost_the_earlier_key_before_the_end_of_a_rotation_is_not_ready() {
+    let context = TestContext::start().await;
+    let edge = |keys: String| {
+        context.edge_with(move |settings| settings.keys.master = Some(Secret::new(keys)))
+    };
+    let rotating = edge(format!("{}\n{OLD}", new())).await;
+    // The newest secrets are of the new key.
+    rotating.partner("acme").await;
+    assert!(rotating.core().readiness().await.ready);
+    let alone = edge(new()).await;
+    let checks = alone.core().readiness().await.checks;
+    let failing: Vec<_> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
+    assert_eq!(failing, ["keys"]);
+    // Nobody would find what it indexes, or verify what it chains.
+    assert!(alone.core().keys.derive(Purpose::BlindIndex).is_err());
+    assert!(alone.core().keys.derive(Purpose::Audit).is_err());
 }
 
 #[tokio::test]
