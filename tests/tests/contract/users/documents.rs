@@ -64,6 +64,7 @@ async fn images_of_a_registration_are_sealed_and_shown_to_operators_until_the_us
             let path = format!("/documents/{}", row["id"].as_str().unwrap());
             let seen = admin(&context, user, Method::GET, &path, json!({})).await;
             assert_eq!(seen.assert_status(200).header("content-type"), Some("image/png"));
+            assert_eq!(seen.header("x-content-type-options"), Some("nosniff"));
             assert!(seen.bytes() == image);
             ids.push(row["id"].clone());
         }

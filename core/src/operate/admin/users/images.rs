@@ -171,7 +171,10 @@ impl Image {
 
 impl Respond for Image {
     fn respond(self) -> Result<Reply> {
-        Ok(Reply::with_body(StatusCode::OK, self.media_type, self.bytes))
+        let mut reply = Reply::with_body(StatusCode::OK, self.media_type, self.bytes);
+        // Strangers sent it, and the console's session is of the same origin.
+        reply.set("x-content-type-options", "nosniff");
+        Ok(reply)
     }
 
     fn successes(_: &mut SchemaGenerator) -> Vec<Success> {
