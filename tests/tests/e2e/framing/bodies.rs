@@ -59,6 +59,14 @@ async fn a_body_ends_where_it_says() {
 }
 
 #[tokio::test]
+async fn json_in_strings_of_json_does_not_exhaust_the_stack() {
+    let target = Target::start("nested").await;
+    let nested = nested_json(80);
+    assert!(nested.len() < TOO_LARGE, "{} bytes", nested.len());
+    target.check([answered(length(&target, &nested), 400, "ER048", Kept)]).await;
+}
+
+#[tokio::test]
 async fn what_is_too_large_is_refused_however_it_is_announced() {
     let target = Target::start("too-large").await;
     let large = "x".repeat(TOO_LARGE);
@@ -127,6 +135,18 @@ async fn a_client_of_http_1_0_gets_no_interim_answer() {
     let answer = first(&target, post.as_bytes()).await;
     assert_eq!(answer.status(), 400);
     assert!(codes(&answer).contains("ER045"));
+}
+
+/// Arrays as deep as serde_json takes them, and within them an object whose member it takes for JSON in
+/// a string, as often as said.
+fn nested_json(levels: usize) -> String {
+    let around = |inner: String| {
+        let deep = format!("{}{inner}{}", "[".repeat(110), "]".repeat(110));
+        // Escapes that the next level makes longer by little: quotes would double each time.
+        let text = deep.replace('\\', "\\u005c").replace('"', "\\u0022");
+        format!(r#"{{"$serde_json::private::RawValue":"{text}"}}"#)
+    };
+    (0..levels).fold("1".to_owned(), |inner, _| around(inner))
 }
 
 fn length(target: &Target, body: &str) -> Vec<u8> {
