@@ -1,5 +1,6 @@
 //! The payouts of an order, by the reports of them.
 
+use rampart_statement::stored_reference;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -149,9 +150,12 @@ impl Sent {
                 continue;
             }
             let report = PayoutReport::from_kind(&row.kind, row.payout.is_some());
-            // An event of the order has its number before the name.
-            let plain = |name: String| name.strip_prefix(&by_hand).unwrap_or(&name).to_owned();
-            let reference = row.payout.or(row.reference).map(plain);
+            // An event of the order has its number before the name, and of a long name a digest of both.
+            let full = |name: String| match name.starts_with(&by_hand) {
+                true => name,
+                false => stored_reference(&format!("{by_hand}{name}")),
+            };
+            let reference = row.payout.or(row.reference).map(full);
             let name = Name { connector: row.connector, reference };
             let unnamed = sent.unnamed;
             sent.apply(report, name, row.amount);

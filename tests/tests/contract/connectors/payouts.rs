@@ -124,3 +124,21 @@ async fn a_transaction_that_another_one_has_replaced_is_no_difference_once_that_
     assert_eq!(reconciled(&context, &statement).await, (json!(2), json!([])));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
+
+#[tokio::test]
+async fn coins_that_an_operator_tells_of_by_the_longest_name_have_left_once() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let longest = "a".repeat(255);
+    let path = format!("/admin/v1/orders/{}/events", order.id);
+    let sent = json!({"event": "coins-sent", "transactionId": longest});
+    context.admin(Method::POST, &path, sent).await.assert_status(200);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "partner": "acme",
+        "occurredAt": "2026-03-01T12:10:00Z", "orderId": order.id,
+        "providerReference": longest, "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    let twice = "select count(*) from ledger_entry where kind = 'payout-excess'";
+    assert_eq!(count(&context, twice).await, 0);
+}
