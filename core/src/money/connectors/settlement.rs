@@ -87,7 +87,8 @@ pub(super) async fn apply<E: Event>(
     }
 }
 
-/// The amount and the currency of the payout that a connector has reported under this reference.
+/// The amount and the currency of the payout that a connector has reported under this reference, of
+/// this order if one is named: one transaction may pay several.
 ///
 /// # Errors
 /// The database's.
@@ -95,14 +96,22 @@ pub(super) async fn payout_named(
     conn: &mut Connection,
     connector: &str,
     reference: &str,
+    order: Option<&OrderAmounts>,
 ) -> Result<Option<(Decimal, String)>> {
+    let key = order.map(|order| order.key);
+    let beside = key.map(|key| stored_reference(&format!("{}/{reference}", key.order)));
     let found = sqlx::query!(
         "select amount, currency from payment \
-         where connector = $1 and provider_reference = $2 \
+         where connector = $1 and provider_reference in ($2, $3) \
              and kind in ('payout-sent', 'payout-confirmed', 'transfer-sent', 'transfer-completed') \
+             and ($4::bigint is null or order_id is null \
+                 or client_id = $5::uuid and order_id = $4) \
          order by recorded_at, payment_id limit 1",
         connector,
         reference,
+        beside,
+        key.map(|key| key.order.number()),
+        key.map(|key| key.client.uuid()),
     )
     .fetch_optional(conn)
     .await?;
@@ -111,7 +120,7 @@ pub(super) async fn payout_named(
 
 /// The amounts of an order, bought or sold.
 pub(super) struct OrderAmounts {
-    pub(super) client: ClientId,
+    pub(super) key: OrderKey,
     pub(super) fiat: Decimal,
     pub(super) currency: String,
     pub(super) coins: Decimal,
@@ -153,7 +162,7 @@ impl OrderAmounts {
             return Ok(None);
         }
         Ok(rows.pop().map(|row| Self {
-            client: row.client_id.into(),
+            key: OrderKey { client: row.client_id.into(), order },
             fiat: row.fiat_amount,
             currency: row.fiat_currency,
             coins: row.crypto_amount,

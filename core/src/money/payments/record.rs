@@ -2,20 +2,21 @@
 
 use std::borrow::Cow;
 
+use rampart_statement::stored_reference;
 use uuid::Uuid;
 
 use super::locks;
 use super::recording::Recording;
 use super::refund_confirmations::{self, RefundReport};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report};
-use super::store::{NewPayment, currency_of, hold_book, store};
+use super::store::{MANUAL, NewPayment, currency_of, hold_book, store};
 use super::terms::OrderTerms;
 use super::timeline;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::house::house;
-use rampart_types::{ClientId, OrderId};
+use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
 /// entry, and what follows for its order. A report that is known, contradicts a known one, or
@@ -52,24 +53,15 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
             RefundReport::New(_) => {}
         }
     }
-    let payment = NewPayment {
-        client,
-        connector: &report.connector,
-        reference: Some(&report.provider_reference),
-        original: report.original_reference.as_deref(),
-        transaction: report.transaction_id.as_deref(),
-        kind: report.kind,
-        amount: report.amount,
-        currency: &currency,
-        order: report.order.map(OrderId::number),
-        suspense: !wanted && report.kind.is_arrival(),
-        actor: &report.actor,
-        reason: report.reason.as_deref(),
-        occurred_at: report.occurred_at,
-    };
-    let Some(id) = store(conn, core, &payment).await? else {
-        return known(conn, &report, &currency).await;
-    };
+    let mut stored = store(conn, core, &payment_of(&report, client, &currency, wanted)).await?;
+    if let (None, Some(order)) = (stored, &order)
+        && is_of_other_order(conn, &report, order.key).await?
+    {
+        let reference = format!("{}/{}", order.key.order, report.provider_reference);
+        report.to_mut().provider_reference = stored_reference(&reference);
+        stored = store(conn, core, &payment_of(&report, client, &currency, wanted)).await?;
+    }
+    let Some(id) = stored else { return known(conn, &report, &currency).await };
     keep_report(conn, core, client, id, &report).await?;
     let mut recording = Recording {
         core,
@@ -107,6 +99,62 @@ fn shares_book(kind: PaymentKind) -> bool {
             | PaymentKind::DisputeWon
             | PaymentKind::DisputeLost
     )
+}
+
+/// The payment of a report.
+fn payment_of<'a>(
+    report: &'a Report,
+    client: ClientId,
+    currency: &'a str,
+    wanted: bool,
+) -> NewPayment<'a> {
+    NewPayment {
+        client,
+        connector: &report.connector,
+        reference: Some(&report.provider_reference),
+        original: report.original_reference.as_deref(),
+        transaction: report.transaction_id.as_deref(),
+        kind: report.kind,
+        amount: report.amount,
+        currency,
+        order: report.order.map(OrderId::number),
+        suspense: !wanted && report.kind.is_arrival(),
+        actor: &report.actor,
+        reason: report.reason.as_deref(),
+        occurred_at: report.occurred_at,
+    }
+}
+
+/// True if a connector's reference of a payout is that of another order's: one transaction may pay
+/// several orders. This one's has its order's number before it then, as that of an operator's event.
+async fn is_of_other_order(
+    conn: &mut Connection,
+    report: &Report,
+    OrderKey { client, order }: OrderKey,
+) -> Result<bool, sqlx::Error> {
+    if report.connector == MANUAL || !report.kind.is_of_payout() {
+        return Ok(false);
+    }
+    sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from payment p
+            where p.connector = $1 and p.kind = $2 and p.provider_reference = $3
+                and (p.client_id, p.order_id) <> ($4::uuid, $5::bigint)
+                -- what has named an order that does not exist may be of any
+                and (exists (select from buy_order o
+                        where o.client_id = p.client_id and o.order_id = p.order_id)
+                    or exists (select from sell_order o
+                        where o.client_id = p.client_id and o.order_id = p.order_id))) as "is_other!"
+        "#,
+        report.connector,
+        report.kind.as_str(),
+        report.provider_reference,
+        client.uuid(),
+        order.number(),
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// The payment that has the report's reference already.

@@ -63,6 +63,19 @@ impl PaymentKind {
     pub(crate) const fn is_arrival(self) -> bool {
         matches!(self, Self::Received | Self::DepositReceived)
     }
+
+    /// Coins or money that leave for a user, arrive there, or come back.
+    pub(crate) const fn is_of_payout(self) -> bool {
+        matches!(
+            self,
+            Self::PayoutSent
+                | Self::PayoutConfirmed
+                | Self::PayoutFailed
+                | Self::TransferSent
+                | Self::TransferCompleted
+                | Self::TransferReturned
+        )
+    }
 }
 
 /// A report. Its form is valid; its content may be anything.

@@ -1,6 +1,6 @@
 //! Payouts of orders that wait while a connector sends their coins, or that fail.
 
-use super::purchase::{live, paid_order, status};
+use super::purchase::{live, paid, paid_order, payable_order, status};
 use super::refunds_by_hand::reconciled;
 use super::*;
 use crate::orders::count;
@@ -95,6 +95,35 @@ async fn coins_whose_end_names_their_transaction_alone_have_left_once() {
     assert_eq!(status(&context, &order).await, "completed");
     let of_none = "select count(*) from ledger_entry where order_id is null";
     assert_eq!(count(&context, of_none).await, 0);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn one_transaction_sends_the_coins_of_several_orders() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let mut orders = Vec::new();
+    for fiat in [100, 120, 250] {
+        let order = payable_order(&acme, &connector, fiat).await;
+        connector.event(paid(&order, fiat)).await.assert_status(200);
+        let payout = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+        orders.push((order, payout));
+    }
+    for (order, payout) in orders.iter().rev() {
+        let mut confirmed = json!({"id": payout["id"], "kind": "payout.confirmed",
+            "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+            "providerReference": "0xab", "transactionId": "0xab", "confirmations": 2});
+        let told = connector.event(confirmed.clone()).await.assert_status(200).json();
+        assert_eq!(told, json!({"duplicate": false}));
+        confirmed["id"] = json!(order.id.to_string());
+        let again = connector.event(confirmed).await.assert_status(200).json();
+        assert_eq!(again, json!({"duplicate": true}));
+    }
+    let named =
+        "select count(*) from buy_order where status = 'completed' and transaction_id = '0xab'";
+    assert_eq!(count(&context, named).await, 3);
+    let sent = "select count(*) from ledger_entry where kind = 'payout-sent'";
+    assert_eq!(count(&context, sent).await, 3);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 

@@ -20,7 +20,7 @@ use crate::platform::error::Result;
 use crate::trading::orders::column::id;
 use crate::trading::orders::state::Cause;
 use crate::trading::orders::status::OrderEvent;
-use rampart_types::{ClientId, OrderId, OrderKey};
+use rampart_types::{ClientId, OrderId};
 
 /// The effects of an event.
 #[derive(Debug, Default)]
@@ -152,8 +152,8 @@ async fn amount_of(
     }
     let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
     let reference = reference.or(report.transaction_id.as_ref());
-    if let (true, Some(reference)) = (is_of_payout(kind), reference) {
-        let sent = settlement::payout_named(conn, connector, reference).await?;
+    if let (true, Some(reference)) = (kind.is_of_payout(), reference) {
+        let sent = settlement::payout_named(conn, connector, reference, order).await?;
         if sent.is_some() {
             return Ok(sent);
         }
@@ -205,8 +205,7 @@ async fn without_money(
         && let Some(amounts) = OrderAmounts::find(conn, client, order).await?
     {
         let event = OrderEvent::PaymentDenied { reason: report.reason.clone() };
-        let key = OrderKey { client: amounts.client, order };
-        let causes = settlement::apply(conn, core, key, &event, actor).await?;
+        let causes = settlement::apply(conn, core, amounts.key, &event, actor).await?;
         return Ok(Applied { causes, ..Applied::default() });
     }
     if let (EventKind::IdentityCompleted, Some(command)) = (report.kind, report.command) {
@@ -310,17 +309,6 @@ const fn is_of_payment(kind: PaymentKind) -> bool {
             | PaymentKind::Disputed
             | PaymentKind::DisputeWon
             | PaymentKind::DisputeLost
-    )
-}
-
-/// True for the end of a payout, or its return.
-const fn is_of_payout(kind: PaymentKind) -> bool {
-    matches!(
-        kind,
-        PaymentKind::PayoutConfirmed
-            | PaymentKind::PayoutFailed
-            | PaymentKind::TransferCompleted
-            | PaymentKind::TransferReturned
     )
 }
 
