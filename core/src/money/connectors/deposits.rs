@@ -1,12 +1,15 @@
 //! The pool of deposit addresses: filled ahead by commands, emptied by sales.
 
+mod made;
+
 use std::collections::BTreeSet;
 
 use rampart_types::{
     Chain, ClientId, CurrencyCode, DestinationTag, OrderKey, TagKind, WalletAddress,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
+pub(super) use self::made::store;
 use super::commands::{Command, CommandKind, Target, enqueue};
 use super::sandbox::timing as sandbox;
 use crate::Core;
@@ -214,49 +217,6 @@ fn parse(
         return None;
     }
     Some((address, Some(DestinationTag::parse(kind, tag).ok()?)))
-}
-
-/// Stores the addresses that a connector has made: those that are valid and new.
-///
-/// # Errors
-/// When the database cannot be written.
-pub(super) async fn store(
-    conn: &mut Connection,
-    core: &Core,
-    connector: &str,
-    asset: &str,
-    result: &Value,
-) -> Result<()> {
-    let catalogue = &core.snapshots.current().catalogue;
-    let (mut addresses, mut tags) = (Vec::new(), Vec::new());
-    for entry in result.as_array().into_iter().flatten().take(ADDRESSES_MAX) {
-        let tag = match &entry["tag"] {
-            Value::String(tag) => tag.clone(),
-            Value::Number(tag) => tag.to_string(),
-            _ => String::new(),
-        };
-        let address = entry["address"].as_str().unwrap_or_default();
-        match parse(catalogue, asset, address, &tag) {
-            Some((address, tag)) => {
-                // As its chain spells it, and as its sale has the tag: one in two spellings is one.
-                addresses.extend(address.spellings().pop());
-                tags.push(tag.map(|tag| tag.to_string()).unwrap_or_default());
-            }
-            None => tracing::warn!(connector, asset, "a deposit address is not valid"),
-        }
-    }
-    sqlx::query!(
-        "insert into deposit_address (connector, asset, address, tag, added_at) \
-         select $1, $2, address, tag, now() from unnest($3::text[], $4::text[]) a (address, tag) \
-         on conflict do nothing",
-        connector,
-        asset,
-        &addresses,
-        &tags,
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
 }
 
 /// The sale that an address was given to, in whichever case a chain's programs spell it, and with

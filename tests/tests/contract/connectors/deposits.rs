@@ -56,6 +56,19 @@ async fn an_address_in_two_spellings_is_that_of_one_sale() {
 }
 
 #[tokio::test]
+async fn an_address_that_an_earlier_version_has_stored_is_of_its_sale_alone() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed".to_lowercase();
+    let taken = "insert into deposit_address (connector, asset, address, tag, added_at, taken_by, \
+                 taken_for) select $1, 'ETH', $2, '', now(), client_id, 7 from client \
+                 where slug = 'acme'";
+    sqlx::query(taken).bind(CONNECTOR).bind(&address).execute(context.db()).await.unwrap();
+    connector.fill_pool(&context, "ETH", json!([{ "address": address }])).await;
+    sell(&acme).await.assert_codes(&["ER016"]);
+}
+
+#[tokio::test]
 async fn of_sales_with_one_address_the_coins_are_those_of_their_asset() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
