@@ -277,13 +277,14 @@ impl StoredPayment {
         Ok(taken.max(Decimal::ZERO))
     }
 
-    /// The part that its connector has reported as refunded, by the payment's reference, beyond what
-    /// was set aside for that and the refunds that were requested explain.
+    /// The part that its connector, or an operator by hand, has reported as refunded, by the payment's
+    /// reference, beyond what was set aside for that and the refunds that were requested explain.
     pub(crate) async fn given_back_unasked(
         &self,
         conn: &mut Connection,
     ) -> Result<Decimal, sqlx::Error> {
-        sqlx::query_scalar!(
+        let by_hand = self.given_back_by_hand(&mut *conn).await?;
+        let by_connector = sqlx::query_scalar!(
             r#"
             select unasked.amount as "given_back!"
             from payment p
@@ -295,11 +296,39 @@ impl StoredPayment {
             self.kind.as_str(),
         )
         .fetch_one(conn)
-        .await
+        .await?;
+        Ok(by_connector + (by_hand - self.refund_requested).max(Decimal::ZERO))
     }
 
-    /// True if its connector has reported a refund of it, by the payment's reference.
+    /// The part that an operator has reported as refunded by hand, in the payment's book and by its
+    /// reference. Of a payment by hand its connector has reported it.
+    async fn given_back_by_hand(&self, conn: &mut Connection) -> Result<Decimal, sqlx::Error> {
+        let key = self.order_key();
+        let given_back = sqlx::query_scalar!(
+            r#"
+            select b.amount from payment b
+            where b.connector = $1 and b.connector <> $2 and b.kind = 'refunded'
+                and b.provider_reference = $3 and b.currency = $4 and b.client_id = $5
+                and b.order_id is not distinct from $6
+            "#,
+            MANUAL,
+            self.connector,
+            self.reference,
+            self.currency,
+            key.map_or(self.client, |key| key.client).uuid(),
+            key.map(|key| key.order.number()),
+        )
+        .fetch_optional(conn)
+        .await?;
+        Ok(given_back.unwrap_or_default())
+    }
+
+    /// True if its connector, or an operator by hand, has reported a refund of it, by the payment's
+    /// reference.
     pub(crate) async fn is_given_back(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
+        if self.given_back_by_hand(&mut *conn).await? > Decimal::ZERO {
+            return Ok(true);
+        }
         sqlx::query_scalar!(
             r#"
             select exists (select from payment

@@ -212,6 +212,29 @@ async fn what_its_provider_has_given_back_is_not_given_back_again() {
 }
 
 #[tokio::test]
+async fn what_an_operator_has_given_back_by_its_reference_is_not_given_back_again() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = payable_order(&acme, &connector, 100).await;
+    // There is money of others in suspense.
+    for reference in ["other", "part", "whole"] {
+        let event = stray("payment.received", reference, 100);
+        connector.event(event).await.assert_status(200);
+    }
+    given_back_by_hand(&context, "whole", 100).await;
+    given_back_by_hand(&context, "part", 40).await;
+    let whole = arrived(&context, "whole").await;
+    assert_eq!(refund(&context, &whole, Value::Null).await, 409);
+    assert_eq!(matched(&context, "whole", &order).await, 409);
+    let part = arrived(&context, "part").await;
+    assert_eq!(refund(&context, &part, json!(61)).await, 409);
+    assert_eq!(refund(&context, &part, Value::Null).await, 200);
+    assert_eq!(connector.lease(10).await[0]["body"]["amount"], 60);
+    assert_eq!(matched(&context, "other", &order).await, 200);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_payment_that_is_matched_after_its_refund_was_rejected_is_given_back() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
