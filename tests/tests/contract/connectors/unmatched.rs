@@ -223,6 +223,7 @@ async fn what_an_operator_has_given_back_by_its_reference_is_not_given_back_agai
     }
     given_back_by_hand(&context, "whole", 100).await;
     given_back_by_hand(&context, "part", 40).await;
+    assert_eq!(unmatched(&context).await, ["other", "part"]);
     let whole = arrived(&context, "whole").await;
     assert_eq!(refund(&context, &whole, Value::Null).await, 409);
     assert_eq!(matched(&context, "whole", &order).await, 409);
