@@ -25,6 +25,7 @@ mod sent;
 pub(crate) mod store;
 pub(crate) mod terms;
 mod timeline;
+mod unwind;
 
 pub use self::record::record;
 pub use self::report::{PaymentKind, PaymentState, Recorded, Report};

@@ -12,21 +12,21 @@ use super::refund_sources::refund_sources;
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
 use super::reprice::{Units, reprice};
-use super::return_fees::fee_account;
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
+use super::unwind::{has_left, unwind};
 use crate::Core;
 use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
-use crate::money::ledger::entries::{OrderAmounts, holding, reversed};
+use crate::money::ledger::entries::{OrderAmounts, holding};
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
 use crate::trading::limits;
-use crate::trading::orders::state::Cause;
+use crate::trading::orders::state::{Cause, OrderStatus};
 use crate::trading::quotes::Side;
 use rampart_types::{JsonDecimal, OrderKey};
 
@@ -37,6 +37,8 @@ pub(crate) struct Booking<'a> {
     pub(crate) key: OrderKey,
     pub(crate) side: Side,
     pub(crate) cause: Cause,
+    /// The state before it.
+    pub(crate) from: OrderStatus,
     /// The payment that causes it, if it is recorded already.
     pub(crate) payment: Option<Uuid>,
     /// Amount that arrived; `None` is the order's own.
@@ -65,6 +67,8 @@ pub(crate) enum Booked {
     PayoutUnderWay,
     /// A part of the payout has not left: the transaction must be given up.
     PayoutOwed,
+    /// The payout of an order that does not wait has left: the transaction must be given up.
+    PayoutLeft,
     /// A connector may be giving back what the order's change says was given back by hand: the
     /// transaction must be given up.
     RefundUnderWay,
@@ -307,6 +311,10 @@ impl Booking<'_> {
     /// Everything that has arrived for the order was given back.
     async fn refund(&self, conn: &mut Connection) -> Result<Booked, sqlx::Error> {
         let terms = self.terms(conn).await?;
+        // Of one that waits, the operator has decided that it came back.
+        if self.from == OrderStatus::InProgress && has_left(conn, &terms).await? {
+            return Ok(Booked::PayoutLeft);
+        }
         unwind(conn, self.core, &terms, &self.subject(self.payment)).await?;
         if self.payment.is_some() {
             return Ok(Booked::Done);
@@ -355,33 +363,4 @@ impl Booking<'_> {
         post(conn, self.core, "refunded", &self.subject(None), &postings).await?;
         Ok(Booked::Done)
     }
-}
-
-/// Undoes payout and exchange of an order that is given back: its coins or its fiat are with us, but
-/// for what was kept of what came back, which is a fee that we have paid until it comes back, too.
-pub(crate) async fn unwind(
-    conn: &mut Connection,
-    core: &Core,
-    terms: &OrderTerms,
-    subject: &Subject,
-) -> Result<(), sqlx::Error> {
-    let position = Position::of_order(conn, terms.key).await?;
-    let amounts = &terms.amounts;
-    if !position.is_executed(&amounts.crypto_currency) {
-        return Ok(());
-    }
-    let (payout, currency) = amounts.payout();
-    let sent = payout - position.owed(PayoutPayable, currency);
-    let from = position.providers_below(currency).unwrap_or("manual");
-    // What was kept beyond what was owed stands in suspense.
-    let excess = position.sum(Suspense, currency).max(Decimal::ZERO);
-    let kept = Sent::of(conn, terms.key, currency, Uuid::nil()).await?.kept() - excess;
-    let kept = kept.min(sent).max(Decimal::ZERO);
-    let postings = [
-        Posting::new(PayoutPayable, currency, -sent),
-        holding(amounts.side == Side::Buy, from, currency, sent - kept),
-        Posting::new(fee_account(amounts.side), currency, kept),
-    ];
-    post(conn, core, "payout-returned", subject, &postings).await?;
-    post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await
 }

@@ -7,7 +7,6 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::bookings::unwind;
 use super::catch_up::catch_up;
 use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed, withdraw_told};
@@ -17,6 +16,7 @@ use super::return_fees::{fee_account, return_fee};
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
+use super::unwind::unwind;
 use crate::Core;
 use crate::money::connectors::payouts::{end_payout, withdraw_payout};
 use crate::money::ledger::AccountKind::{

@@ -4,10 +4,10 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::bookings::unwind;
 use super::refund_withdrawals::in_suspense;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
+use super::unwind::unwind;
 use crate::Core;
 use crate::money::connectors::commands::{self, Command, CommandKind, Target};
 use crate::money::connectors::payouts::withdraw_payout;

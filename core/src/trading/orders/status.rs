@@ -196,7 +196,7 @@ impl Event for OrderEvent {
             // A bank transfer has an end that its partner is not told.
             expires_at: row.expires_at.or(Some(row.created_at + transfer_lifetime)),
             read_at: row.read_at,
-            payout_sent: row.coins_sent,
+            coins_sent: row.coins_sent,
             price_moved: live_price.is_some_and(|live| has_moved(row.price, live, slippage_max)),
             live_price: live_price.flatten(),
         }))

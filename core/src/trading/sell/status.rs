@@ -4,8 +4,6 @@
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
-use crate::money::ledger::AccountKind::PayoutPayable;
-use crate::money::ledger::Position;
 use crate::notify::events::EventType::{
     self, OrderBlocked, OrderCancelled, OrderPaid, OrderRefunded,
 };
@@ -81,10 +79,6 @@ impl Event for SaleEvent {
             Self::PaidOut => Cause::PaidOut,
             Self::Hold { .. } => Cause::Held,
             Self::Release => Cause::Released,
-            // In progress, a refund is for money that never left, as that of a purchase for coins.
-            Self::Refund { .. } if facts.payout_sent && facts.status == OrderStatus::InProgress => {
-                return None;
-            }
             Self::Refund { .. } => Cause::Refunded,
             Self::Cancel { .. } => Cause::Cancelled,
             Self::Expire if !late => return None,
@@ -95,28 +89,22 @@ impl Event for SaleEvent {
 
     async fn facts(tx: &mut Connection, change: &Change<'_>) -> Result<Option<Facts>, sqlx::Error> {
         let row = sqlx::query!(
-            "select status as \"status: OrderStatus\", crypto_amount, crypto_currency, \
-             fiat_amount, fiat_currency, expires_at, rampart_now() as \"read_at!\" \
-             from sell_order where client_id = $1 and order_id = $2 for update",
+            "select status as \"status: OrderStatus\", crypto_amount, expires_at, \
+             rampart_now() as \"read_at!\" from sell_order \
+             where client_id = $1 and order_id = $2 for update",
             change.key.client.uuid(),
             change.key.order.number(),
         )
-        .fetch_optional(&mut *tx)
+        .fetch_optional(tx)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        // A statement of its own: it sees what was booked while the lock was awaited.
-        let payout_sent = row.status == OrderStatus::InProgress && {
-            let position = Position::of_order(tx, change.key).await?;
-            position.is_executed(&row.crypto_currency)
-                && position.owed(PayoutPayable, &row.fiat_currency) < row.fiat_amount
-        };
         let (amount, expires_at) = (row.crypto_amount, Some(row.expires_at));
         Ok(Some(Facts {
             status: row.status,
             amount,
             expires_at,
             read_at: row.read_at,
-            payout_sent,
+            coins_sent: false,
             live_price: None,
             price_moved: false,
         }))
@@ -205,34 +193,20 @@ mod tests {
         ];
         for (event, now, moves) in events {
             for status in OrderStatus::ALL {
+                let (amount, expires_at) = (Decimal::ONE, Some(end));
+                let facts = Facts {
+                    status,
+                    amount,
+                    expires_at,
+                    read_at: now,
+                    coins_sent: false,
+                    live_price: None,
+                    price_moved: false,
+                };
                 let expected = moves.iter().find(|(from, _)| *from == status).map(|(_, to)| *to);
-                let result = next_transition(&facts(status, now), &event, now).map(|row| row.to);
+                let result = next_transition(&facts, &event, now).map(|row| row.to);
                 assert_eq!(result, expected, "{event:?} in {status:?}");
             }
-        }
-    }
-
-    /// Those of a sale of one coin, whose time ends in 1970.
-    fn facts(status: OrderStatus, read_at: DateTime<Utc>) -> Facts {
-        Facts {
-            status,
-            amount: Decimal::ONE,
-            expires_at: Some(DateTime::UNIX_EPOCH),
-            read_at,
-            payout_sent: false,
-            live_price: None,
-            price_moved: false,
-        }
-    }
-
-    #[test]
-    fn money_that_has_left_is_refunded_by_who_has_held_the_sale_alone() {
-        let (now, refund) = (DateTime::UNIX_EPOCH, SaleEvent::Refund { reason: None });
-        for (status, to) in
-            [(OrderStatus::InProgress, None), (OrderStatus::Blocked, Some(OrderStatus::Refunded))]
-        {
-            let facts = Facts { payout_sent: true, ..facts(status, now) };
-            assert_eq!(next_transition(&facts, &refund, now).map(|row| row.to), to, "{status:?}");
         }
     }
 }

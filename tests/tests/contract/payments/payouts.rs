@@ -116,6 +116,18 @@ async fn a_refund_takes_back_the_part_that_has_left() {
 }
 
 #[tokio::test]
+async fn coins_that_have_left_while_their_order_waited_came_back_by_no_refund_of_it() {
+    let context = TestContext::start().await;
+    let order = paid(&context).await;
+    order.event(&context, "hold").await.assert_status(200);
+    tell(&context, &order, &[("payout-sent", "a", 0.002)]).await;
+    for (event, status) in [("release", 200), ("refund", 409), ("hold", 200), ("refund", 200)] {
+        order.event(&context, event).await.assert_status(status);
+    }
+    assert_eq!(balances(&context).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn parts_that_a_refund_has_taken_back_do_not_come_back_once_more() {
     let context = TestContext::start().await;
     let order = paid(&context).await;

@@ -29,6 +29,7 @@ const PRICE_MOVED: &str = "the price has moved by more than it may before the pa
 const KNOWN_REFERENCE: &str = "a payment with this reference is recorded already";
 const PAYOUT_UNDER_WAY: &str = "its payout is under way: wait for the connector's result";
 const PAYOUT_OWED: &str = "a part of its payout has not left";
+const PAYOUT_LEFT: &str = "its payout has left: hold the order, if it came back";
 const REFUND_UNDER_WAY: &str = "a refund is under way: wait until its connector has told of it";
 const NOT_PRICEABLE: &str =
     "the order cannot have what has arrived, by a live price and its limits: give it back";
@@ -76,8 +77,8 @@ pub(crate) struct Facts {
     pub(crate) expires_at: Option<DateTime<Utc>>,
     /// The database's time, at which they are judged.
     pub(crate) read_at: DateTime<Utc>,
-    /// True if coins were sent to the user, or the money of a sale in progress has left.
-    pub(crate) payout_sent: bool,
+    /// True if coins were sent to the user; never for a sale.
+    pub(crate) coins_sent: bool,
     /// The price of the moment, if the order's rate is fixed when it is paid.
     pub(crate) live_price: Option<Decimal>,
     /// True if that price has moved too far to go on, or there is none.
@@ -218,6 +219,7 @@ impl<'a> Change<'a> {
             Booked::KnownReference => return Err(NotApplied::Refused(KNOWN_REFERENCE)),
             Booked::PayoutUnderWay => return Err(NotApplied::Refused(PAYOUT_UNDER_WAY)),
             Booked::PayoutOwed => return Err(NotApplied::Refused(PAYOUT_OWED)),
+            Booked::PayoutLeft => return Err(NotApplied::Refused(PAYOUT_LEFT)),
             Booked::RefundUnderWay => return Err(NotApplied::Refused(REFUND_UNDER_WAY)),
             Booked::NotPriceable => return Err(NotApplied::Refused(NOT_PRICEABLE)),
         }
@@ -259,6 +261,7 @@ impl<'a> Change<'a> {
             key: self.key,
             side: E::SIDE,
             cause,
+            from: facts.status,
             payment: self.payment,
             amount,
             reference,

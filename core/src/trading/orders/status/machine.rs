@@ -71,7 +71,7 @@ pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Op
         OrderEvent::PaymentReceived { .. } => Cause::PaymentReceived,
         OrderEvent::PaymentDenied { .. } => Cause::PaymentDenied,
         // Coins that are sent twice are paid twice.
-        OrderEvent::CoinsSent { .. } if facts.payout_sent => return None,
+        OrderEvent::CoinsSent { .. } if facts.coins_sent => return None,
         OrderEvent::CoinsSent { .. } => Cause::CoinsSent,
         OrderEvent::ConfirmedOnChain => Cause::ConfirmedOnChain,
         OrderEvent::Hold { .. } => Cause::Held,
@@ -79,7 +79,7 @@ pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Op
         // In progress, a refund is for coins that never left. A blocked order may have had its
         // delivery fail: there the operator decides.
         OrderEvent::Refund { .. }
-            if facts.payout_sent && facts.status == OrderStatus::InProgress =>
+            if facts.coins_sent && facts.status == OrderStatus::InProgress =>
         {
             return None;
         }
@@ -112,7 +112,7 @@ mod tests {
             amount,
             expires_at: Some(at(900)),
             read_at: at(0),
-            payout_sent: coins_sent,
+            coins_sent,
             live_price: None,
             price_moved: false,
         }
@@ -246,7 +246,7 @@ mod tests {
                     prop_assert_eq!(ended, None);
                     prop_assert_eq!(row.from, facts.status);
                     facts.status = row.to;
-                    facts.payout_sent |= row.cause == Cause::CoinsSent;
+                    facts.coins_sent |= row.cause == Cause::CoinsSent;
                 }
                 ended = facts.status.is_final().then_some(facts.status);
             }
@@ -261,7 +261,7 @@ mod tests {
                 if let Some(row) = next_transition(&facts, &events[step], at(0)) {
                     facts.status = row.to;
                     if row.cause == Cause::CoinsSent {
-                        facts.payout_sent = true;
+                        facts.coins_sent = true;
                         sent += 1;
                     }
                 }
