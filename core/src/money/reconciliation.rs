@@ -176,7 +176,8 @@ fn is_return_of_ours(line: &Line) -> bool {
 }
 
 /// True for the line of a payment that the books have not, though they have what took it back under its
-/// reference, and maybe the end of that dispute, which moved the same amount the same way.
+/// reference, and maybe the end of that dispute, which moved the same amount the same way: not on the
+/// line's day, or the line is taken for that.
 fn is_before_its_dispute(line: &Line, booked: &[Booked]) -> bool {
     let is_arrival = |payment: &Booked| {
         PaymentKind::from_name(&payment.kind).is_some_and(PaymentKind::is_arrival)
@@ -186,7 +187,12 @@ fn is_before_its_dispute(line: &Line, booked: &[Booked]) -> bool {
             && payment.takes_back
             && line.at().is_none_or(|day| day <= payment.occurred_at)
     };
-    !booked.iter().any(is_arrival) && booked.iter().any(takes_back)
+    let is_end = |payment: &Booked| {
+        payment.kind == PaymentKind::DisputeWon.as_str()
+            && payment.is_same(line)
+            && line.date == Some(payment.occurred_at.date_naive())
+    };
+    !booked.iter().any(is_arrival) && booked.iter().any(takes_back) && !booked.iter().any(is_end)
 }
 
 /// The references that a payment of the line may have: the bank's; of a transfer of ours, that left or

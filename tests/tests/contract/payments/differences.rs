@@ -73,6 +73,20 @@ async fn a_payment_whose_dispute_was_won_before_it_is_recorded_by_its_own_line()
     }
 }
 
+#[tokio::test]
+async fn the_end_of_a_dispute_of_the_same_day_is_no_payment() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (kind, hour) in [("disputed", 9), ("dispute-won", 15)] {
+        let told = json!({"kind": kind, "occurredAt": format!("2026-03-02T{hour:02}:00:00Z")});
+        pay(&context, "bank-1", told).await.assert_status(201);
+    }
+    let lines = "2026-03-02,100,EUR,bank-1\n2026-03-02,-100,EUR,bank-1\n";
+    let made = reconcile(&context, lines).await;
+    assert_eq!((&made["matched"], &made["recorded"]), (&json!(2), &json!(0)));
+    assert_eq!(made["differences"], json!([]));
+}
+
 /// The references of what is open of accounts at providers.
 async fn open(context: &TestContext) -> Vec<String> {
     let found = problems(context).await;
