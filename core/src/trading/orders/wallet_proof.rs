@@ -4,6 +4,7 @@ use http::Method;
 use rampart_plugins::contract::{PolicyKind, Purpose};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Core;
 use crate::auth::caller::Reader;
@@ -87,6 +88,9 @@ impl Endpoint for V2 {
         let reason = fields.required("reason", Code::RequestMalformed, |value| {
             plain_text(value.as_str()?, REASON_CHARS_MAX)
         });
+        // The signature covers the text as sent; the stored one is trimmed and normalized.
+        let signed_reason = fields.value("reason").and_then(Value::as_str).unwrap_or_default();
+        let signed_reason = signed_reason.to_owned();
         let is_policy = caller.client.tenant.policies.get(PolicyKind::Signature).is_some();
         let signature = match is_policy {
             false => Some(signature(&mut fields)),
@@ -100,7 +104,7 @@ impl Endpoint for V2 {
         let request = terms.map(|(((name, order), address), reason)| {
             let canonical = canonical([
                 ("orderId", &*order.to_string()),
-                ("reason", reason.as_str()),
+                ("reason", signed_reason.as_str()),
                 ("walletAddress", address.as_str()),
             ]);
             let assertion = match signature {

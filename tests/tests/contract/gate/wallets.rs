@@ -191,6 +191,19 @@ async fn an_assertion_may_spell_the_wallet_otherwise() {
 }
 
 #[tokio::test]
+async fn a_reason_is_signed_as_it_is_sent() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
+    let order = shop.paid(1500, &wallet).await;
+    let encoded = "%20se%CC%81en%20";
+    let canonical = format!("orderId={order}&reason={encoded}&walletAddress={wallet}");
+    let body = json!({"orderId": order, "walletAddress": wallet, "reason": " se\u{301}en ",
+        "signature": shop.partner.sign(&canonical)});
+    let path = format!("/api/v2/buy/orders/{order}/wallet-proof");
+    let recorded = shop.ada.post(&path, &body).await.assert_status(200).json();
+    assert_eq!((&recorded["recorded"], shop.payouts(order).await), (&json!(true), 1));
+}
+
+#[tokio::test]
 async fn an_operator_accepts_other_proof_with_a_reason() {
     let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
     let order = shop.paid(1500, &wallet).await;
