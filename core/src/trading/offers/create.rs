@@ -34,10 +34,11 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Create an offer",
         details: "Set `walletAddress`, `fee`, `returnUrl` or `callbackUrl`, and `signature` is \
-                  required. It is the hex HMAC-SHA256, keyed with the partner's signing secret, \
-                  of the members `callbackUrl`, `fee`, `returnUrl`, `walletAddress` and \
-                  `walletAddressTag` that are set, in this order, as `name=value` joined by `&`, \
-                  values percent-encoded by RFC 3986. A partner's own policy may want another.",
+                  required. It is the HMAC-SHA256 in lower-case hex or base64, keyed with the \
+                  partner's signing secret, of the members `callbackUrl`, `fee`, `returnUrl`, \
+                  `walletAddress` and `walletAddressTag` that are set, neither null nor blank, in \
+                  this order, as `name=value` joined by `&`, values as they are sent and \
+                  percent-encoded by RFC 3986. A partner's own policy may want another.",
         body: Shape::Joined(&[
             MEMBERS,
             login::MEMBERS,
