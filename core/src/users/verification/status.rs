@@ -36,8 +36,10 @@ impl Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "List what a user still has to show",
         details: "An empty list: nothing is left to do for the level. Items are answered by \
-                  `PATCH /api/v2/user` under their name, questions by the AMLD5 endpoint; a \
-                  `pending` item waits for us.",
+                  `PATCH /api/v2/user` under their name, questions by the AMLD5 endpoint. The \
+                  images of `idDocument`, every side of one of the kinds in its `data`, and of \
+                  `proofOfAddress` (`documentType` `proof-of-address`, any side) are sent in \
+                  `identityDocument`. A `pending` item waits for us.",
         query: &[optional(
             "level",
             Kind::OneOf(&["bronze", "silver", "gold"]),
