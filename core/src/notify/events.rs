@@ -100,10 +100,7 @@ pub struct LoggedEvent {
     kind: String,
     /// When it happened.
     timestamp: DateTime<Utc>,
-    /// The object of the event: for an order `orderId`, `partnerOrderIdentifier` and `status`, with
-    /// the amounts of what happened: `payment` of `order.payment_received` and `order.disputed`,
-    /// `due` and `received` of `order.blocked`, `refunded` of `order.refunded`, and of
-    /// `order.repriced` `fiatAmount`, `cryptoAmount`, `price` and each with `previous` before it.
+    /// The object of the event: `data` of `EventWebhook`.
     data: Value,
 }
 

@@ -54,13 +54,17 @@ pub(crate) fn openapi() -> Value {
                     },
                     "data": {
                         "type": "object",
-                        "description": "What it happened to: for an order `orderId`, \
+                        "description": "What it happened to. For an order `orderId`, \
                                         `partnerOrderIdentifier` and `status`, and the amounts of \
-                                        what happened: `payment` of `order.payment_received` and \
-                                        `order.disputed`, `due` and `received` of \
-                                        `order.blocked`, `refunded` of `order.refunded`; \
-                                        `order.repriced` has `fiatAmount`, `cryptoAmount`, \
-                                        `price`, and each with `previous` before it.",
+                                        what happened: `payment` (`id`, `amount`, `currencyCode`) \
+                                        of `order.payment_received` and `order.disputed`, `due` \
+                                        and the list `received` of `order.blocked`, with a \
+                                        `reason` if the price has moved, and the list `refunded` \
+                                        of `order.refunded`; `order.repriced` has `fiatAmount`, \
+                                        `cryptoAmount`, `price`, and each with `previous` before \
+                                        it. For a user `uuid`. For a webhook endpoint \
+                                        `endpointId`; `webhook.disabled` has `url`, \
+                                        `failingSince` and `disabledAt` besides.",
                     },
                 },
                 "required": ["type", "timestamp", "data"],

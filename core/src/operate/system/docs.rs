@@ -102,6 +102,7 @@ mod tests {
 
     use super::*;
     use crate::api::{ENDPOINTS, PARTNERS_API};
+    use crate::notify::events::EventType;
 
     /// Largest page, in bytes before compression: a page of text shrinks to a fifth or less.
     const PAGE_BYTES_MAX: usize = 400 * 1024;
@@ -159,6 +160,14 @@ mod tests {
             for page in ["", "errors"] {
                 assert!(pages[page].contains(&format!("id=\"{}\"", code.as_str())), "{code:?}");
             }
+        }
+    }
+
+    #[test]
+    fn every_event_is_explained() {
+        let page = &pages()["webhooks"];
+        for name in EventType::NAMES {
+            assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
         }
     }
 
