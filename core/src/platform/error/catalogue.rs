@@ -73,7 +73,7 @@ catalogue! {
     CallbackUrlInvalid "ER046" 400: "The callback URL is invalid.", "Send an absolute https URL.";
     ReturnUrlInvalid "ER047" 400: "The return URL is invalid.", "Send an absolute URL.";
     RequestMalformed "ER048" 400: "The request is malformed.", "Send what the documentation describes: one JSON document in UTF-8, within the size limit.";
-    FeeOutOfBounds "ER050" 400: "The fee is out of bounds.", "Send a percentage from 0 to 5, or leave it out for the default.";
+    FeeOutOfBounds "ER050" 400: "The fee is out of bounds.", "Send a percentage from 0 to 5, within the client's cap and with at most 4 decimals, or leave it out for the default.";
     UserIdentifierMissing "ER053" 400: "The user identifier is missing.", "Send the identifier.";
     PaymentMethodUnavailable "ER055" 400 retryable: "The payment method is not available now.", "Choose another method, or try again later.";
     IbanInvalid "ER056" 400: "The IBAN is invalid.", "Send a valid IBAN.";
@@ -96,7 +96,7 @@ catalogue! {
     LocaleInvalid "ER099" 400: "The locale is invalid.", "Use a language of nl, en, de, fr and es, with any region.";
     AnswersMalformed "ER100" 400: "The answers are missing or malformed.", "Send a list of objects with key and answer.";
     AnswerInvalid "ER101" 400: "An answer is not one of the question's options.", "Use the options that the questions endpoint lists.";
-    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
+    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length or wrong characters.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
     CurrencyMissing "ER109" 400: "The currency is missing.", "Send an ISO 4217 code.";
     IbanEmpty "ER113" 400: "The IBAN is empty.", "Send the IBAN.";
     CurrencyUnsupported "ER114" 400: "The currency is not supported.", "Use a supported fiat currency.";
@@ -169,10 +169,10 @@ catalogue! {
     ApiKeyNotFound "ER340" 400: "The API key was not found.", "Ask the operator for an API key.";
     PasswordResetFailed "ER354" 400 retryable: "The password reset could not be requested.", "Try again later.";
     CheckoutWalletInvalid "ER359" 400: "The wallet address is of an unknown kind.", "Send an address of the currency that is bought.";
-    ShareTokenInvalid "ER366" 400: "The share token is not a string.", "Send a string or null.";
-    ShareTokenBlank "ER367" 400: "The share token is blank.", "Send the token, or leave it out.";
+    ShareTokenInvalid "ER366" 400: "The share token is not a usable string.", "Send a string of at most 4096 bytes, or null.";
+    ShareTokenBlank "ER367" 400: "The share token is blank, too long or no string.", "Send the token, or leave it out.";
     AccountIdentifierInvalid "ER380" 400: "The account identifier is invalid.", "Send an identifier of the user's accounts.";
-    TokenEmpty "ER393" 400: "The token is an empty string.", "Send the token.";
+    TokenEmpty "ER393" 400: "The token is missing or empty.", "Send the token.";
     AccountNotFound "ER396" 400: "The account was not found.", "Use an account of this user.";
     AccountDisabled "ER397" 400: "The account is disabled.", "Use another account.";
     AccountAlreadyVerified "ER398" 400: "The account is verified already.", "Nothing is left to do.";
@@ -191,7 +191,7 @@ catalogue! {
     UserIdentifierNotLinked "ER705" 400: "The user identifier is not linked to a user.", "Register or link the identifier first.";
     UserIdentifierTaken "ER706" 400: "The user identifier is used already.", "Use a unique identifier.";
     UserIdentifierMalformed "ER707" 400: "The user identifier is malformed.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
-    DocumentPendingReview "ER708" 400 retryable: "A document for this side is pending review.", "Wait for the review.";
+    DocumentPendingReview "ER708" 400 retryable: "A document for this side is pending review or verified.", "Wait for the review; a verified side needs no other document.";
     UserNotFound "ER709" 400: "The user was not found or is deleted.", "Register the user again.";
     ClientTokenInvalid "ER800" 400: "The authorization token is invalid.", "Authenticate again.";
     ClientTokenExpired "ER801" 400: "The authorization token has expired.", "Refresh the token, or authenticate again.";
