@@ -31,7 +31,8 @@ const PAGE_ORDERS: usize = 20;
 /// Most orders of a page.
 const PAGE_ORDERS_MAX: usize = 100;
 
-const PARAMETERS: &[Member] = &[
+/// Parameters of a list of orders, bought or sold.
+pub(crate) const PARAMETERS: &[Member] = &[
     optional("limit", Kind::Integer(1, 100), "Most orders of the page; 20 if omitted."),
     optional("cursor", Kind::Text, "Start of the page: `X-Next-Cursor` of the previous one."),
     optional("status", Kind::OneOf(&OrderStatus::NAMES), "Orders in this state only."),

@@ -13,7 +13,7 @@ use super::Sale;
 use super::row::select_sales;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
-use crate::endpoint::openapi::doc::{Doc, Kind, Member, optional, required};
+use crate::endpoint::openapi::doc::{Doc, Kind, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -21,7 +21,7 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::checks::Hold;
 use crate::trading::orders::BlockchainInfo;
-use crate::trading::orders::list::{Cursor, Filter, Page};
+use crate::trading::orders::list::{Cursor, Filter, PARAMETERS, Page};
 use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
 use crate::trading::orders::not_completed::{ACCOUNT_MISSING, Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
@@ -33,20 +33,6 @@ use rampart_types::{
 
 /// The list, version 1.
 pub struct ListV1;
-
-/// Parameters of the list.
-const QUERY: &[Member] = &[
-    optional(
-        "limit",
-        Kind::Matching("^[0-9]+$"),
-        "Most orders of the page, 1 to 100; 20 if omitted.",
-    ),
-    optional("cursor", Kind::Text, "Start of the page: `X-Next-Cursor` of the previous one."),
-    optional("status", Kind::OneOf(&OrderStatus::NAMES), "Orders in this state only."),
-    optional("from", Kind::Format("date-time"), "Orders created at this time or later."),
-    optional("to", Kind::Format("date-time"), "Orders created before this time."),
-    optional("partnerOrderIdentifier", Kind::Sized(1, 255), "Orders with this identifier only."),
-];
 
 /// The example of a sale in the OpenAPI document.
 pub(crate) const EXAMPLE: &str = r#"{
@@ -85,7 +71,7 @@ impl Endpoint for ListV1 {
     const DOC: Doc = Doc {
         summary: "List a user's sell orders",
         details: "Newest first, a page at a time.",
-        query: QUERY,
+        query: PARAMETERS,
         answer: "[]",
         ..Doc::NONE
     };
