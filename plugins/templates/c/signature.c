@@ -20,6 +20,27 @@ const rp_about rp_policy = {
     .keys = RP_LIST(keys),
 };
 
+static bool has(rp_text text, char wanted) {
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.at[i] == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if no line of the text can be written by other fields: else the signature of two would be that
+ * of one whose name holds the first. */
+static bool are_lines(rp_fields fields) {
+    for (size_t i = 0; i < fields.length; i++) {
+        rp_text name = fields.at[i].name;
+        if (has(name, '=') || has(name, '\n') || has(fields.at[i].value, '\n')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static rp_text message(const rp_payload *payload) {
     rp_builder text = {0};
     for (size_t i = 0; i < payload->fields.length; i++) {
@@ -41,6 +62,9 @@ rp_verdict_answer rp_judge(const rp_context *context, const rp_config *config,
     }
     if (!rp_base64_decode(payload->claimed.text, &mac)) {
         return rp_rejected(RP_MALFORMED_SIGNATURE);
+    }
+    if (!are_lines(payload->fields)) {
+        return rp_rejected(RP_NOT_COVERED);
     }
     switch (rp_verify(key, RP_HMAC_SHA256, message(payload), mac)) {
     case RP_GENUINE:

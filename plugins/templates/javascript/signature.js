@@ -25,6 +25,9 @@ export const signature = {
     if (mac === undefined) {
       return rejected("malformed-signature");
     }
+    if (!fields.every(isOneLine)) {
+      return rejected("not-covered");
+    }
     const key = setting(config, "key", "partner-hmac");
     const message = fields.map(({ name, value }) => `${name}=${value}\n`).join("");
     try {
@@ -35,6 +38,12 @@ export const signature = {
     }
   }),
 };
+
+// True if the field's line can be written by no other fields: else the signature of two would be that of
+// one whose name holds the first.
+function isOneLine({ name, value }) {
+  return !/[=\n]/.test(name) && !value.includes("\n");
+}
 
 function authentic(key) {
   return { tag: "authentic", val: { key, algorithm: ALGORITHM, signedAt: null, replayToken: null } };
