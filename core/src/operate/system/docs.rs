@@ -164,6 +164,14 @@ mod tests {
     }
 
     #[test]
+    fn a_code_with_several_statuses_names_each() {
+        let errors = &pages()["errors"];
+        let (_, rest) = errors.split_once("<section id=\"ER048\">").unwrap();
+        let (section, _) = rest.split_once("</section>").unwrap();
+        assert!(section.contains("Status 400, 408, 413, 414, 431."), "{section}");
+    }
+
+    #[test]
     fn every_event_is_explained() {
         let page = &pages()["webhooks"];
         for name in EventType::NAMES {

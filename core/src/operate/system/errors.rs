@@ -54,7 +54,7 @@ impl Endpoint for V2 {
 pub struct Entry {
     /// The code.
     code: &'static str,
-    /// HTTP status of its answers.
+    /// HTTP status of its answers; `ER048`, `ER078`, `ER998` and `ER999` come with others, too.
     status: u16,
     /// Message that names the fault.
     message: &'static str,

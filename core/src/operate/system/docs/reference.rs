@@ -1,5 +1,7 @@
 //! The pages of operations, of models and of error codes, from the OpenAPI document.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -9,6 +11,9 @@ use super::try_it;
 use crate::endpoint::Route;
 use crate::operate::sandbox::scenarios::provoking;
 use crate::platform::error::Code;
+
+/// The codes of an answer that is an error.
+const CODES: &str = "/content/application~1json/schema/properties/errors/propertyNames/enum";
 
 /// An operation with its method and path.
 pub(super) struct Operation<'a> {
@@ -107,8 +112,7 @@ fn credentials(operation: &Value) -> Markup {
 /// One status: a success in full, an error by its codes.
 fn response(document: &Value, status: &str, answer: &Value) -> Markup {
     let content = &answer["content"]["application/json"];
-    let names = "/schema/properties/errors/propertyNames/enum";
-    let codes = content.pointer(names).and_then(Value::as_array);
+    let codes = answer.pointer(CODES).and_then(Value::as_array);
     let schema = target(document, &content["schema"]);
     html! {
         h3 { (status) }
@@ -153,9 +157,31 @@ pub(super) fn models(document: &Value) -> Markup {
     }
 }
 
+/// The statuses of the answers that a code stands in, by code.
+fn statuses<'a>(
+    document: &'a Value,
+    operations: &[Operation<'a>],
+) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut known: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for operation in operations {
+        for (status, answer) in operation.is["responses"].as_object().into_iter().flatten() {
+            let codes = target(document, answer).pointer(CODES).and_then(Value::as_array);
+            for code in codes.into_iter().flatten().filter_map(Value::as_str) {
+                known.entry(code).or_default().insert(status.as_str());
+            }
+        }
+    }
+    known
+}
+
 /// Every code with its cause and cure, each under an anchor of its name.
 pub(super) fn errors(document: &Value, endpoints: &[Route]) -> Markup {
     let operations = operations(document);
+    let statuses = statuses(document, &operations);
+    let listed = |code: Code| {
+        let join = |all: &BTreeSet<&str>| all.iter().copied().collect::<Vec<_>>().join(", ");
+        statuses.get(code.as_str()).map_or_else(|| code.status().to_string(), join)
+    };
     html! {
         h1 { "Errors" }
         p {
@@ -168,7 +194,7 @@ pub(super) fn errors(document: &Value, endpoints: &[Route]) -> Markup {
                 h2 { (code.as_str()) }
                 p { strong { (code.message()) } " " (code.solution()) }
                 p.quiet {
-                    "Status " (code.status())
+                    "Status " (listed(*code))
                     @if code.retryable() { ". The same request may succeed later" }
                     "."
                     @let declaring = endpoints.iter().filter(|route| route.errors.contains(code));
