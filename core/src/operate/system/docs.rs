@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use crate::api::{ENDPOINTS, PARTNERS_API};
     use crate::notify::events::EventType;
+    use crate::tenancy::tenants::Scope;
 
     /// Largest page, in bytes before compression: a page of text shrinks to a fifth or less.
     const PAGE_BYTES_MAX: usize = 400 * 1024;
@@ -172,10 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn every_event_is_explained() {
-        let page = &pages()["webhooks"];
-        for name in EventType::NAMES {
-            assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
+    fn every_event_and_every_scope_is_explained() {
+        let pages = pages();
+        let events = EventType::NAMES.map(|name| ("webhooks", name));
+        let scopes = Scope::NAMES.map(|name| ("authentication", name));
+        for (page, name) in events.into_iter().chain(scopes) {
+            assert!(pages[page].contains(&format!("<code>{name}</code>")), "{name}");
         }
     }
 
