@@ -123,7 +123,7 @@ catalogue! {
     HouseNumberInvalid "ER182" 400: "The house number is invalid.", "Send the house number.";
     CityInvalid "ER183" 400: "The city is invalid.", "Send the city.";
     PostalCodeInvalid "ER184" 400: "The postal code is invalid.", "Send the postal code.";
-    AccountHolderEmpty "ER185" 400: "The name of the account's owner is empty.", "Send the owner's name.";
+    AccountHolderEmpty "ER185" 400: "The name of the account's owner is empty or invalid.", "Send the owner's name: 1 to 100 characters without emoji, < and >.";
     OwnershipProofMissing "ER186" 400: "The proof of ownership is missing.", "Send the proof as base64.";
     InstantVerificationUnsupported "ER188" 400: "The account cannot be verified instantly.", "Verify the account by another way.";
     FixedBaseCurrencyBlank "ER300" 400: "The base currency is blank although the currency is fixed.", "Send the base currency, or both CAIP-19 identifiers.";
@@ -176,7 +176,7 @@ catalogue! {
     AccountNotFound "ER396" 400: "The account was not found.", "Use an account of this user.";
     AccountDisabled "ER397" 400: "The account is disabled.", "Use another account.";
     AccountAlreadyVerified "ER398" 400: "The account is verified already.", "Nothing is left to do.";
-    CardHolderMissing "ER399" 400: "The card holder's name is missing.", "Send the name on the card.";
+    CardHolderMissing "ER399" 400: "The card holder's name is missing or invalid.", "Send the name on the card: 1 to 100 characters without emoji, < and >.";
     CardVerificationFailed "ER400" 400 retryable: "The card verification could not be started.", "Try again later.";
     PaymentAccountFailed "ER401" 400: "The payment account could not be created.", "Start a new card session.";
     TargetCurrencyUnsupported "ER402" 400: "The target currency's CAIP-19 identifier is not supported.", "Use an identifier of the currency-pairs endpoint.";
