@@ -131,6 +131,20 @@ async fn a_person_logs_in_by_a_browser_and_every_call_names_them() {
 }
 
 #[tokio::test]
+async fn over_tls_no_other_host_plants_a_login() {
+    let provider = provider().await;
+    let named = |setup: &mut Setup| _ = setup.set("admin.url", "https://ops.example.com");
+    let edge = edge_with(&provider, named).await;
+    let mut browser = OperatorBrowser::new(&edge);
+    let begun = browser.open("/console/login").await;
+    let pending = OperatorBrowser::cookie(&begun, "__Host-rampart_login");
+    assert!(pending.contains("; Path=/;") && pending.ends_with("; Secure"), "{pending}");
+    let returned = provider.log_in(location(&begun).as_str(), "ada").await;
+    let back = format!("{}?{}", returned.path(), returned.query().unwrap());
+    assert_eq!(browser.open(&back).await.status(), 200);
+}
+
+#[tokio::test]
 async fn a_return_that_another_page_has_asked_for_is_no_guess() {
     let provider = provider().await;
     let few = |setup: &mut Setup| _ = setup.set("ratelimit.operators", "10/h burst 1");

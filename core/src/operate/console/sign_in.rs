@@ -60,7 +60,7 @@ pub(super) fn show(
 /// When it cannot be begun, for a reason that is not the operator's.
 pub(super) async fn submit(core: &Core, head: &Head, typed: &Typed) -> Result<Reply> {
     let page = asked_page::below(ROOT, typed.get(PAGE));
-    if !login::is_own(head, typed.get("csrfToken")) {
+    if !login::is_own(core, head, typed.get("csrfToken")) {
         let reason = "This form is no longer good, or not of this page. Please sign in here.";
         return show(core, head, StatusCode::FORBIDDEN, Some(reason), page);
     }

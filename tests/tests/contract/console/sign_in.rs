@@ -78,11 +78,15 @@ async fn a_sign_in_leads_back_to_the_page_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn over_tls_the_cookie_is_for_this_host_alone() {
+async fn over_tls_cookies_are_of_this_host_alone() {
     let context =
         TestContext::with(|settings| settings.admin_url = "https://ops.example.com".to_owned())
             .await;
     let token = context.operator("ada", &["viewer"]).await;
+    let shown = Browser::new(&context).get("/console").await;
+    let cookie = shown.header("set-cookie");
+    assert!(cookie.starts_with("__Host-rampart_sign_in="), "{cookie}");
+    assert!(cookie.contains("; Path=/;") && cookie.contains("; Secure"), "{cookie}");
     let done = Browser::new(&context).sign_in(&token).await.assert(303, "");
     let cookie = done.header("set-cookie");
     assert!(

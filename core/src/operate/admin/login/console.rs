@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use maud::html;
 use serde_json::{Value, json};
 
-use super::session::{NewSession, Session, set_cookie, signed_out};
+use super::session::{NewSession, Session, cookie_name, set_cookie, signed_out};
 use super::{Attempt, admit, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
@@ -77,7 +77,7 @@ async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let sealed = URL_SAFE_NO_PAD.encode(sealed);
     let mut reply = Reply::see_other(url.as_str());
     // The provider's page leads back here: a stricter cookie would not come along.
-    let cookie = set_cookie(core, PENDING, &sealed, FOLDER, "Lax", PENDING_SECONDS)?;
+    let cookie = set_cookie(core, PENDING, &sealed, "Lax", PENDING_SECONDS)?;
     reply.headers.append(SET_COOKIE, cookie);
     Ok(reply)
 }
@@ -115,7 +115,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
     reply.headers.append(SET_COOKIE, session);
-    reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", FOLDER, "Lax", 0)?);
+    reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", "Lax", 0)?);
     Ok(reply)
 }
 
@@ -145,7 +145,7 @@ async fn end_lost_roles(core: &Core, identity: &str, roles: &[Role]) -> Result<(
 
 /// The login that was begun in this browser, and the page that was asked for.
 fn pending(core: &Core, head: &Head) -> Option<(LoginState, Option<String>)> {
-    let sealed = URL_SAFE_NO_PAD.decode(head.cookie(PENDING)?).ok()?;
+    let sealed = URL_SAFE_NO_PAD.decode(head.cookie(&cookie_name(core, PENDING))?).ok()?;
     let state: Value = serde_json::from_slice(&core.keys.open(CONTEXT, &sealed).ok()?).ok()?;
     let page = state["page"].as_str().map(str::to_owned);
     Some((serde_json::from_value(state).ok()?, page))

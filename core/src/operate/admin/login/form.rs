@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderValue;
 
-use super::session::{NewSession, set_cookie, sign};
+use super::session::{NewSession, cookie_name, set_cookie, sign};
 use super::{Attempt, alarm};
 use crate::Core;
 use crate::auth::oidc::Provider;
@@ -16,8 +16,6 @@ use crate::platform::error::Result;
 
 /// Cookie of a browser that was shown the form.
 const COOKIE: &str = "rampart_sign_in";
-/// Folder of the pages that get it.
-const FOLDER: &str = "/console";
 /// Its lifetime, in seconds.
 const COOKIE_SECONDS: i32 = 3_600;
 /// Random bytes of it: 256 bits.
@@ -39,11 +37,11 @@ pub(in crate::operate) struct SignInForm {
 /// Without entropy.
 pub(in crate::operate) fn show(core: &Core, head: &Head) -> Result<SignInForm> {
     // A browser that has the cookie keeps it, so that two open pages both work.
-    let secret = match head.cookie(COOKIE) {
+    let secret = match head.cookie(&cookie_name(core, COOKIE)) {
         Some(known) if known.len() <= 2 * COOKIE_BYTES && is_plain(known) => known.to_owned(),
         _ => URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<COOKIE_BYTES>()?),
     };
-    let cookie = set_cookie(core, COOKIE, &secret, FOLDER, "Strict", COOKIE_SECONDS)?;
+    let cookie = set_cookie(core, COOKIE, &secret, "Strict", COOKIE_SECONDS)?;
     Ok(SignInForm { csrf_token: sign(&secret, "sign-in"), cookie })
 }
 
@@ -52,8 +50,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// True if the form was shown to this browser.
-pub(in crate::operate) fn is_own(head: &Head, csrf_token: &str) -> bool {
-    let own = head.cookie(COOKIE).map(|secret| sign(secret, "sign-in"));
+pub(in crate::operate) fn is_own(core: &Core, head: &Head, csrf_token: &str) -> bool {
+    let own = head.cookie(&cookie_name(core, COOKIE)).map(|secret| sign(secret, "sign-in"));
     own.is_some_and(|own| constant_time_eq(own.as_bytes(), csrf_token.as_bytes()))
 }
 

@@ -17,6 +17,8 @@ use crate::http::request::Head;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 
+/// The session's cookie.
+const COOKIE: &str = "rampart_operator";
 /// Header of a change that a page makes.
 const CSRF_HEADER: &str = "x-csrf-token";
 /// Random bytes of a session's cookie: 256 bits.
@@ -87,7 +89,7 @@ impl NewSession<'_> {
         }
         operator.record(&mut tx, core, "operator.login", actor, detail).await?;
         tx.commit().await?;
-        set_cookie(core, name(core), &cookie, "/", "Strict", *seconds)
+        set_cookie(core, COOKIE, &cookie, "Strict", *seconds)
     }
 }
 
@@ -126,7 +128,7 @@ pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> 
 impl Session {
     /// The session of a request; `None` without one that lives.
     pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
-        let Some(cookie) = head.cookie(name(core)) else { return Ok(None) };
+        let Some(cookie) = head.cookie(&cookie_name(core, COOKIE)) else { return Ok(None) };
         let digest = sha256(cookie);
         let found = select_live_sessions!("s.digest = $1", "", &digest[..], BREAK_GLASS);
         let Some(row) = found.fetch_optional(&core.db).await? else { return Ok(None) };
@@ -211,7 +213,7 @@ impl Session {
             self.operator.record(&mut tx, core, "operator.logout", actor, detail).await?;
             tx.commit().await?;
         }
-        set_cookie(core, name(core), "", "/", "Strict", 0)
+        set_cookie(core, COOKIE, "", "Strict", 0)
     }
 }
 
@@ -228,16 +230,18 @@ pub(super) fn signed_out(cookie: HeaderValue) -> Reply {
     reply
 }
 
-/// The name of the cookie. Over TLS browsers take this prefix from this very host alone.
-fn name(core: &Core) -> &'static str {
-    if is_tls(core) { "__Host-rampart_operator" } else { "rampart_operator" }
+/// The name under which browsers have a cookie. Over TLS they take this prefix from this very host
+/// alone: no neighbouring host can plant a session, a form or a login of its own.
+pub(super) fn cookie_name(core: &Core, name: &str) -> String {
+    let prefix = if is_tls(core) { "__Host-" } else { "" };
+    format!("{prefix}{name}")
 }
 
 fn is_tls(core: &Core) -> bool {
     core.settings.admin_url.starts_with("https://")
 }
 
-/// A cookie that no script can read.
+/// A cookie for the whole host, which no script can read.
 ///
 /// # Errors
 /// Never for values in base64; the header's type says it could.
@@ -245,13 +249,12 @@ pub(super) fn set_cookie(
     core: &Core,
     name: &str,
     value: &str,
-    path: &str,
     same_site: &str,
     seconds: i32,
 ) -> Result<HeaderValue> {
-    let secure = if is_tls(core) { "; Secure" } else { "" };
+    let (name, secure) = (cookie_name(core, name), if is_tls(core) { "; Secure" } else { "" });
     let text = format!(
-        "{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
+        "{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
     );
     HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))
 }
