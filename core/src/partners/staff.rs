@@ -13,9 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Core;
+use crate::http::language::Language;
 use crate::platform::crypto::Purpose;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::platform::mail::Kind;
+use crate::users::security_notice::{Changed, notice};
 use rampart_types::{ClientId, EmailAddress, StaffId};
 
 /// Most staff members of one partner.
@@ -133,6 +136,20 @@ async fn lock_staff(conn: &mut Connection, client: ClientId) -> Result<()> {
     .fetch_optional(conn)
     .await?;
     Ok(())
+}
+
+/// Tells a member by mail of a change of how the portal is opened.
+async fn notify(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    email: EmailAddress,
+    changed: Changed,
+) -> Result<()> {
+    let partner = core.snapshots.current().tenants.get(&client).map(|one| one.name.clone());
+    let Some(partner) = partner else { return Ok(()) };
+    let notice = notice(Language::English.texts(), &partner, email, changed);
+    notice.enqueue_to_partner(conn, core, client, Kind::SecurityNotice, true).await
 }
 
 /// The stored form of an address: a keyed digest.

@@ -2,13 +2,14 @@
 
 use chrono::TimeDelta;
 
-use super::{STAFF_MAX, StaffRole, email_context, email_index, lock_staff};
+use super::{STAFF_MAX, StaffRole, email_context, email_index, lock_staff, notify, open_email};
 use crate::Core;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::{Connection, tenant};
 use crate::platform::error::Result;
 use crate::platform::mail::{Kind, Message};
 use crate::tenancy::tenants::Tenant;
+use crate::users::security_notice::Changed;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rampart_types::{ClientId, EmailAddress, StaffId};
@@ -209,7 +210,7 @@ pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>>
 }
 
 /// Redeems a link and sets the password: of several attempts at once, one succeeds. Every session of
-/// the member ends.
+/// the member ends, and one who had another password is told by mail.
 ///
 /// # Errors
 /// When the password cannot be hashed or the database cannot be written.
@@ -222,33 +223,42 @@ pub(crate) async fn set_password(
     let hash = core.passwords.hash(password).await?;
     let mut tx = core.db.begin().await?;
     lock_staff(&mut tx, client).await?;
-    let staff = sqlx::query_scalar!(
-        "with redeemed as ( \
-             update staff_token set used_at = rampart_now() \
-             where client_id = $1 and token_digest = $2 and used_at is null \
-                 and expires_at > rampart_now() \
-             returning staff_id \
-         ) \
-         update staff_member set password_hash = $3 \
-         where client_id = $1 and staff_id in (select staff_id from redeemed) \
-         returning staff_id",
+    let set = sqlx::query!(
+        r#"
+        with redeemed as (
+            update staff_token set used_at = rampart_now()
+            where client_id = $1 and token_digest = $2 and used_at is null
+                and expires_at > rampart_now()
+            returning staff_id
+        )
+        update staff_member m set password_hash = $3
+        from redeemed join staff_member earlier using (staff_id)
+        where m.client_id = $1 and m.staff_id = redeemed.staff_id and earlier.client_id = $1
+        returning m.staff_id, m.sealed_email,
+            earlier.password_hash is not null as "had_password!"
+        "#,
         client.uuid(),
         &sha256(token)[..],
         hash,
     )
     .fetch_optional(&mut *tx)
     .await?;
-    let Some(staff) = staff else { return Ok(None) };
+    let Some(set) = set else { return Ok(None) };
+    let staff = StaffId::from(set.staff_id);
     // Under the lock of the member's row: it sees the session of a sign-in that held it before.
     sqlx::query!(
         "delete from staff_session where client_id = $1 and staff_id = $2",
         client.uuid(),
-        staff,
+        staff.uuid(),
     )
     .execute(&mut *tx)
     .await?;
+    if set.had_password {
+        let email = open_email(core, client, staff, &set.sealed_email)?;
+        notify(&mut tx, core, client, email, Changed::Password).await?;
+    }
     tx.commit().await?;
-    Ok(Some((client, staff.into())))
+    Ok(Some((client, staff)))
 }
 
 #[cfg(test)]

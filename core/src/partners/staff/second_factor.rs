@@ -1,14 +1,12 @@
 //! The second factor of a staff member: codes of an authenticator app, each of which counts once.
 
 use super::session::Session;
-use super::totp_context;
+use super::{notify, totp_context};
 use crate::Core;
 use crate::auth::totp::TotpSecret;
-use crate::http::language::Language;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
-use crate::platform::mail::Kind;
-use crate::users::security_notice::{Changed, notice};
+use crate::users::security_notice::Changed;
 use rampart_types::{ClientId, StaffId};
 
 /// Gives the member a new secret, which is not in use before its first code is shown. `None` while
@@ -90,10 +88,7 @@ pub(crate) async fn follow_change(
     changed: Changed,
 ) -> Result<()> {
     session.end_others(conn).await?;
-    let tenant = &session.client.tenant;
-    let texts = Language::English.texts();
-    let notice = notice(texts, &tenant.name, session.email.clone(), changed);
-    notice.enqueue_to_partner(conn, core, tenant.id, Kind::SecurityNotice, true).await
+    notify(conn, core, session.client.id(), session.email.clone(), changed).await
 }
 
 /// Uses a code of the member's stored secret up; the sealed secret, or `None` for another code.

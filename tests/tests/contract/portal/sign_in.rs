@@ -73,6 +73,8 @@ async fn an_invitation_is_used_once() {
     let text = refused.assert_status(400).text();
     assert!(text.contains("<a href=\"#field-password\">A password has 12"), "{text}");
     ada.joins(&context).await.assert_status(200);
+    let newest = outbox::newest(&context, &ada.email).await.text;
+    assert_eq!(newest, mail, "a first password is no change");
     for _ in 0..2 {
         let dead = ada.get(&link).await;
         let text = dead.assert_status(404).text();
@@ -345,6 +347,9 @@ async fn nobody_learns_from_the_answer_who_works_for_a_partner() {
     };
     owner.get(&link).await.assert_status(200);
     owner.submit(&link, &[("password", "another password")]).await.assert_status(200);
+    let told = outbox::newest(&context, &owner.email).await;
+    let said = "Your account has a new password.\nIf this was not you, tell acme at once.\n";
+    assert_eq!((&*told.text, &*told.state), (said, "pending"));
     assert_eq!(owner.get("/portal").await.status(), 303, "every session has ended");
     owner.signs_in(PASSWORD).await.assert_status(401);
     owner.signs_in("another password").await.assert_status(303);
