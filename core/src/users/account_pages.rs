@@ -1,7 +1,8 @@
 //! Pages for users: they sign in or register, link the partner's identifier, and see their account.
 //!
 //! - `invitation` is a partner's invitation of a user, sealed into the URL as the permission
-//! - `sign_in` has the forms of these pages and their actions, `sign_in_page` a page as they see it
+//! - `sign_in` has the forms of these pages and their actions, `sign_in_page` a page as they see it,
+//!   `sign_in_outcome` the user whom they prove
 //! - [`join`], [`dashboard`] and [`verify_bank_account`] are the pages; `bank_account` is the form of
 //!   the last, which the sell onboarding uses too
 //! - `passkey` and `authenticator_app` have the forms of second factors, which stand on the pages that
@@ -22,6 +23,7 @@ mod personal;
 mod requirements;
 mod sessions;
 pub(crate) mod sign_in;
+pub(crate) mod sign_in_outcome;
 pub(crate) mod sign_in_page;
 pub mod verify_bank_account;
 mod view;

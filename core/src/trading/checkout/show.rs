@@ -29,9 +29,8 @@ use crate::http::request::Input;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::payment_link::payment_url;
 use crate::users::account::page_texts;
-use crate::users::account_pages::sign_in::{
-    SignIn, SignInStep, error_page, forms, login_form, sign_in_or_register,
-};
+use crate::users::account_pages::sign_in::{error_page, forms, login_form, sign_in_or_register};
+use crate::users::account_pages::sign_in_outcome::{SignIn, SignInStep, SignedIn};
 use crate::users::account_pages::sign_in_page::SignInPage;
 use rampart_types::OrderKey;
 
@@ -218,15 +217,13 @@ impl Link {
         let client = &checkout.client;
         let region = self.texts.spoken_region(&client.catalogue.page_regions);
         let identifier = checkout.identifier.as_ref();
-        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
-        let began_at = core.clock.now();
         match sign_in_or_register(core, client, self.texts, form, identifier, region).await {
             Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
                 let look = Look { texts: self.texts, settings: &core.settings.pages };
                 let again = || forms(self.sign_in_page(core, checkout).after(Some(form)), None);
                 Ok(page::account(look, status, checkout, &note, Some(&step.unwrap_or_else(again))))
             }
-            Ok(SignIn::Done(user)) => {
+            Ok(SignIn::Done(SignedIn { user, began_at, .. })) => {
                 let shopper = Shopper::User(user, began_at);
                 let link = self.clone().read_by(core, checkout, shopper).await?;
                 match link.resumption(core, checkout).flatten() {

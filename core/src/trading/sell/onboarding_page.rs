@@ -7,7 +7,6 @@
 
 use std::net::IpAddr;
 
-use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
@@ -33,9 +32,8 @@ use crate::trading::routing::is_payable;
 use crate::users::account::page_texts_in;
 use crate::users::account_pages::bank_account::{act, kind_of, redeem, section};
 use crate::users::account_pages::passkey::SCRIPT;
-use crate::users::account_pages::sign_in::{
-    SignIn, SignInStep, error_page, forms, sign_in_or_register,
-};
+use crate::users::account_pages::sign_in::{error_page, forms, sign_in_or_register};
+use crate::users::account_pages::sign_in_outcome::{SignIn, SignInStep, SignedIn};
 use crate::users::account_pages::sign_in_page::SignInPage;
 use crate::users::accounts::AccountType;
 use crate::users::one_time_token::{Purpose, issue_for_pages};
@@ -88,13 +86,11 @@ impl Endpoint for Act {
         }
         let region = url.texts.spoken_region(&url.client.catalogue.page_regions);
         let (texts, identifier) = (url.texts, url.identifier.as_ref());
-        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
-        let began_at = core.clock.now();
         match sign_in_or_register(core, &url.client, texts, &form, identifier, region).await {
             Ok(SignIn::Incomplete(SignInStep { status, note, form: step })) => {
                 Ok(url.sign_in_page(core, status, &note, step.as_ref(), Some(&form)))
             }
-            Ok(SignIn::Done(user)) => url.accounts_page(core, user, began_at, &form).await,
+            Ok(SignIn::Done(signed_in)) => url.accounts_page(core, signed_in, &form).await,
             Err(error) => {
                 let page = SignInPage::new(&url.client, url.texts, &core.settings.pages);
                 error_page(page, error, forms, &form, |status, note, form| {
@@ -234,13 +230,11 @@ impl VerifiedUrl {
         self.page(core, status, &body)
     }
 
-    /// The page with the accounts of a user whose sign-in began at this time, and what was typed before
-    /// it.
+    /// The page with the accounts of a user who has signed in, and what was typed before it.
     async fn accounts_page(
         &mut self,
         core: &Core,
-        user: UserId,
-        began_at: DateTime<Utc>,
+        SignedIn { user, began_at, .. }: SignedIn,
         form: &Form,
     ) -> Result<Reply> {
         let key = self.client.key_of(user);

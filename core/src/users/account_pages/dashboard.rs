@@ -8,7 +8,8 @@ use maud::{Markup, html};
 use super::authenticator_app::Confirmed;
 use super::invitation::{InvitedPage, Link};
 use super::orders::Filter;
-use super::sign_in::{SignIn, SignInStep, error_page, login_form, sign_in};
+use super::sign_in::{error_page, login_form, sign_in};
+use super::sign_in_outcome::{SignIn, SignInStep};
 use super::view::{self, View};
 use super::{
     authenticator_app, bank_account, erasure, languages, orders, passkey, personal, requirements,
@@ -16,7 +17,6 @@ use super::{
 };
 use crate::Core;
 use crate::auth::caller::Anyone;
-use crate::auth::user_credentials::lock_login;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
@@ -191,17 +191,14 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
     } else if CHANGES.contains(&action) {
         passkeys::renew_account_challenge(core, client.id(), shown).await?
     } else {
-        // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
-        let began_at = core.clock.now();
-        let user = match sign_in(core, client, texts, form).await? {
-            SignIn::Done(user) => user,
+        let signed_in = match sign_in(core, client, texts, form).await? {
+            SignIn::Done(signed_in) => signed_in,
             SignIn::Incomplete(step) => return Ok(Entry::Incomplete(step)),
         };
+        let user = signed_in.user;
         let key = client.key_of(user);
         let mut tx = core.db.begin().await?;
-        if !lock_login(&mut tx, key, Some(began_at)).await? {
-            return Err(Code::LoginInvalid.into());
-        }
+        signed_in.lock(&mut tx, key).await?;
         // One that is nobody's by now is linked, as on the page that registers.
         let linked = identifier::link(&mut tx, core, key, &page.invitation.identifier).await?;
         if linked == LinkOutcome::Conflict {

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 
 use super::invitation::{InvitedPage, Link};
 use super::passkey::SCRIPT;
-use super::sign_in::{SignIn, SignInStep, error_page, forms, sign_in_or_register};
+use super::sign_in::{error_page, forms, sign_in_or_register};
+use super::sign_in_outcome::{SignIn, SignInStep};
 use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};

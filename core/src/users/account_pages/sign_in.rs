@@ -5,6 +5,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::sign_in_outcome::{SignIn, SignInStep, SignedIn};
 use super::sign_in_page::SignInPage;
 use super::{authenticator_app, passkey};
 use crate::Core;
@@ -26,22 +27,6 @@ use rampart_types::{UserId, UserIdentifier, WebsiteLocale};
 
 /// Prefix of the fields' ids in the form that registers, beside which the one that signs in may stand.
 const REGISTER: &str = "register-";
-
-/// The state of a sign-in.
-pub(crate) enum SignIn {
-    /// The user is proven.
-    Done(UserId),
-    /// Something is missing, which the page asks for.
-    Incomplete(SignInStep),
-}
-
-/// What a page shows in place of its first forms.
-pub(crate) struct SignInStep {
-    pub(crate) status: StatusCode,
-    pub(crate) note: Markup,
-    /// The form of the next step; `None`: the first ones again.
-    pub(crate) form: Option<Markup>,
-}
 
 /// The registration of a form as a request of the API.
 fn registration(form: &Form) -> Value {
@@ -67,28 +52,28 @@ pub(crate) async fn sign_in_or_register(
     region: Option<&str>,
 ) -> Result<SignIn> {
     if form.get("action") == "register" {
+        let began_at = core.clock.now();
         let document = registration(form);
         let fields = Fields::from_object(&document)?;
         let locale: Option<WebsiteLocale> = region.and_then(|region| region.parse().ok());
         let user = register_on_page(core, client, fields, identifier.cloned(), locale).await?;
-        return Ok(SignIn::Done(user));
+        return Ok(SignIn::Done(SignedIn::proven(user, began_at)));
     }
-    let began_at = core.clock.now();
-    let signed_in = sign_in(core, client, texts, form).await?;
-    if let (SignIn::Done(user), Some(identifier)) = (&signed_in, identifier) {
-        let key = client.key_of(*user);
+    let outcome = sign_in(core, client, texts, form).await?;
+    if let SignIn::Done(signed_in) = &outcome {
+        let key = client.key_of(signed_in.user);
         let mut tx = core.db.begin().await?;
-        if !lock_login(&mut tx, key, Some(began_at)).await? {
-            return Err(Code::LoginInvalid.into());
+        signed_in.lock(&mut tx, key).await?;
+        if let Some(identifier) = identifier {
+            link(&mut tx, core, key, identifier).await?;
         }
-        link(&mut tx, core, key, identifier).await?;
         tx.commit().await?;
     }
-    Ok(signed_in)
+    Ok(outcome)
 }
 
 /// Takes the step of the form: address and password, after which a user with a second factor is asked
-/// for it, or a passkey alone.
+/// for it, or a passkey alone. What a sign-in that is done permits is stored under its lock.
 ///
 /// # Errors
 /// Those of [`sign_in_or_register`].
@@ -98,6 +83,8 @@ pub(crate) async fn sign_in(
     texts: Texts,
     form: &Form,
 ) -> Result<SignIn> {
+    // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
+    let began_at = core.clock.now();
     match form.get("action") {
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
@@ -109,16 +96,14 @@ pub(crate) async fn sign_in(
             None => Ok(refused(texts, "passkey-wrong")),
         },
         "passkey-answer" => Ok(match passkey::verify(core, client, form).await? {
-            Some(user) => SignIn::Done(user),
+            Some(user) => SignIn::Done(SignedIn::proven(user, began_at)),
             None => refused(texts, "passkey-wrong"),
         }),
         "app-code" => Ok(match authenticator_app::verify(core, client, form).await? {
-            Some(user) => SignIn::Done(user),
+            Some(user) => SignIn::Done(SignedIn::proven(user, began_at)),
             None => refused(texts, "app-code-wrong"),
         }),
         _ => {
-            // Before the password is looked at: one that is changed meanwhile ends this sign-in too.
-            let began_at = core.clock.now();
             let user = log_in(core, client, form).await?;
             let page = SignInPage::new(client, texts, &core.settings.pages).after(Some(form));
             second_factor(core, page, user, began_at).await
@@ -144,7 +129,7 @@ async fn second_factor(
     let has_app = in_use_since(&mut conn, key).await?.is_some();
     drop(conn);
     if known.is_empty() && !has_app {
-        return Ok(SignIn::Done(user));
+        return Ok(SignIn::Done(SignedIn::by_password(user, began_at)));
     }
     let mut tx = core.db.begin().await?;
     if !lock_login(&mut tx, key, Some(began_at)).await? {

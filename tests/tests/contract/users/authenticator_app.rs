@@ -151,6 +151,31 @@ async fn no_code_is_asked_of_a_user_who_is_logged_out_meanwhile() {
 }
 
 #[tokio::test]
+async fn no_password_alone_signs_in_while_a_second_factor_is_put_in_use() {
+    let confirm = "update authenticator_app set confirmed_at = now()";
+    let add = "insert into passkey (client_id, credential_id, user_id, sealed_name, public_key, \
+             sign_count, created_at) \
+         select client_id, 'a', user_id, '', '', 0, now() from end_user";
+    for put_in_use in [confirm, add] {
+        let visit = Visit::start().await;
+        let page = visit.past_password().await;
+        visit.begin_app(&page).await;
+        visit.later(60);
+        let mut change = visit.context.db().begin().await.unwrap();
+        // The password is verified beside this lock; what it permits waits.
+        sqlx::query("select from end_user for share").execute(&mut *change).await.unwrap();
+        let commit = async {
+            until_a_lock_is_awaited(visit.context.db()).await;
+            sqlx::query(put_in_use).execute(&mut *change).await.unwrap();
+            change.commit().await.unwrap();
+        };
+        let (refused, ()) = futures::join!(visit.submit(PASSWORD_STEP), commit);
+        let text = refused.assert_status(400).text();
+        assert!(!text.contains(ACCOUNT), "{put_in_use}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn no_app_is_removed_by_a_visit_that_is_ended_meanwhile() {
     let visit = Visit::start().await;
     let key = visit.set_up_app().await;
