@@ -43,10 +43,13 @@ pub(crate) fn note(tone: Tone, body: &Markup) -> Markup {
     html! { div.note.(tone.class()) { (body) } }
 }
 
-/// The result of an action, read aloud when the page opens.
+/// The result of an action, read aloud when the page opens; the page opens at a bad one.
 pub(crate) fn toast(tone: Tone, text: &str) -> Markup {
-    let role = if tone == Tone::Bad { "alert" } else { "status" };
-    html! { p.note.(tone.class()) role=(role) { (text) } }
+    let is_bad = tone == Tone::Bad;
+    let (role, reach) = if is_bad { ("alert", Some("-1")) } else { ("status", None) };
+    html! {
+        p.note.(tone.class()) role=(role) tabindex=[reach] autofocus[is_bad] { (text) }
+    }
 }
 
 /// Input of a form with its label, and its error if it was refused.
@@ -177,12 +180,12 @@ pub(super) fn labelled(field: &Field<'_>, control: impl FnOnce(Ids<'_>) -> Marku
     }
 }
 
-/// The errors of a form on top of it, each a link to its field if it has one. Nothing if there are
-/// none.
+/// The errors of a form on top of it, each a link to its field if it has one. The page opens at them,
+/// with the focus there. Nothing if there are none.
 pub(crate) fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
     html! {
         @if !errors.is_empty() {
-            div.errors role="alert" tabindex="-1" {
+            div.errors role="alert" tabindex="-1" autofocus {
                 h2 { (title) }
                 ul {
                     @for (name, text) in errors {

@@ -84,3 +84,22 @@ impl FormErrors {
         error_summary(&texts.get("error-summary"), &errors)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::html::components::{Tone, toast};
+    use crate::http::language::Language;
+
+    #[test]
+    fn a_page_opens_at_what_was_refused() {
+        let errors = FormErrors::one("email", "This is no address.".to_owned());
+        let summary = errors.summary(Language::English.texts());
+        for refused in [summary, toast(Tone::Bad, "This was refused.")] {
+            let shown = refused.into_string();
+            assert!(shown.contains("role=\"alert\" tabindex=\"-1\" autofocus>"), "{shown}");
+        }
+        let done = toast(Tone::Good, "It is done.").into_string();
+        assert!(!done.contains("tabindex") && !done.contains("autofocus"), "{done}");
+    }
+}

@@ -245,7 +245,7 @@ pub(crate) fn refusal_note(texts: Texts, refusal: &Refusal) -> (StatusCode, Mark
         false => StatusCode::BAD_REQUEST,
     };
     let note = html! {
-        div.note.bad role="alert" {
+        div.note.bad role="alert" tabindex="-1" autofocus {
             @for code in refusal.codes() { p { (refusal_text(texts, code)) } }
         }
     };

@@ -56,6 +56,8 @@ async fn checkout(visitor: &mut Visitor, edge: &Edge, partner: &Caller) {
     visitor.browser.enter("input[name=wallet]", "not an address").await;
     visitor.browser.click("button[value=quote]").await;
     visitor.look("checkout-refused").await;
+    let focused = visitor.browser.run("return document.activeElement.className").await;
+    assert_eq!(focused, "errors", "the page opens at what is wrong");
     visitor.browser.enter("input[name=wallet]", WALLET).await;
     visitor.browser.click("button[value=quote]").await;
     visitor.browser.shows("Check and confirm").await;
