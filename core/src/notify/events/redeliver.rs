@@ -133,7 +133,7 @@ pub struct Redelivered {
     #[serde(flatten)]
     event: LoggedEvent,
     /// Deliveries that are pending now; 0 when the event has neither a callback nor an endpoint.
-    deliveries: i64,
+    pub(crate) deliveries: i64,
 }
 
 /// Another partner's event is reported as unknown, too.

@@ -177,15 +177,17 @@ impl StaffPage for Redeliver {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let Ok(id) = visit.param("id").parse::<Uuid>() else { return Ok(visit.not_found()) };
         let client = visit.session.client.id();
+        let page = format!("{PATH}/{id}");
         let mut tx = visit.begin().await?;
-        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
-            return Ok(done(&format!("{PATH}/{id}"), "resent"));
+        if let Some(word) = visit.earlier_result(&mut tx, Self::PATH).await? {
+            return Ok(done(&page, &word));
         }
-        if redeliver(&mut tx, visit.core, client, EventId::from(id)).await?.is_none() {
-            return Ok(visit.not_found());
-        }
+        let sent = redeliver(&mut tx, visit.core, client, EventId::from(id)).await?;
+        let Some(sent) = sent else { return Ok(visit.not_found()) };
+        let word = if sent.deliveries == 0 { "unheard" } else { "resent" };
         visit.record(&mut tx, "event.redeliver", json!({ "eventId": id })).await?;
+        visit.keep_result(&mut tx, Self::PATH, word).await?;
         tx.commit().await?;
-        Ok(done(&format!("{PATH}/{id}"), "resent"))
+        Ok(done(&page, word))
     }
 }

@@ -227,9 +227,10 @@ impl Visit<'_> {
             }
         };
         let shell = Shell { name: PORTAL, navigation: &navigation, current, account };
-        let done = done_sentence(&self.query(DONE));
+        let done = self.query(DONE);
+        let tone = if NOTHING_DONE.contains(&&*done) { Tone::Warning } else { Tone::Good };
         let body = html! {
-            @if let Some(done) = done { (toast(Tone::Good, done)) }
+            @if let Some(sentence) = done_sentence(&done) { (toast(tone, sentence)) }
             (body)
         };
         shell.render(status, title, &body)
@@ -265,6 +266,9 @@ pub(super) const FORM_ID: &str = "formId";
 /// Parameter of a page that says what was done before.
 const DONE: &str = "done";
 
+/// Words of the parameter after which nothing is on its way.
+const NOTHING_DONE: [&str; 2] = ["not-resent", "unheard"];
+
 /// The sentence for a word of the parameter: no text of a URL is shown.
 fn done_sentence(word: &str) -> Option<&'static str> {
     Some(match word {
@@ -272,6 +276,10 @@ fn done_sentence(word: &str) -> Option<&'static str> {
         "invited" => "The invitation is mailed.",
         "removed" => "It is removed.",
         "resent" => "It is on its way again.",
+        "not-resent" => {
+            "Nothing is sent: the endpoint has no delivery since then, or is switched off."
+        }
+        "unheard" => "Nothing is sent: no endpoint that is active listens to this event.",
         "saved" => "The branding is saved.",
         "simulated" => "It is simulated.",
         "examining" => "The upload is being examined: reload this page to see its result.",

@@ -164,14 +164,16 @@ impl StaffPage for ResendSince {
         };
         let client = visit.session.client.id();
         let mut tx = visit.begin().await?;
-        if visit.earlier_result(&mut tx, Self::PATH).await?.is_some() {
-            return Ok(done(&path_of(id), "resent"));
+        if let Some(word) = visit.earlier_result(&mut tx, Self::PATH).await? {
+            return Ok(done(&path_of(id), &word));
         }
         let count = resend_since(&mut tx, client, id, since).await?;
+        let word = if count == 0 { "not-resent" } else { "resent" };
         let detail = json!({"endpointId": id, "since": since, "deliveries": count});
         visit.record(&mut tx, "webhook.resend", detail).await?;
+        visit.keep_result(&mut tx, Self::PATH, word).await?;
         tx.commit().await?;
-        Ok(done(&path_of(id), "resent"))
+        Ok(done(&path_of(id), word))
     }
 }
 

@@ -214,7 +214,8 @@ async fn everything_since_a_time_is_sent_again() {
     // Sent twice, it counts once.
     let fields = [("formId", "one"), ("since", &*since)];
     for _ in 0..2 {
-        staff.submit(&resend, &fields).await.assert_status(303);
+        let sent = staff.submit(&resend, &fields).await;
+        assert_eq!(sent.header("location"), Some(&*format!("{path}?done=resent")));
     }
     let mut audited = super::audited(&context).await;
     audited.retain(|(action, _)| action == "webhook.resend");
@@ -257,8 +258,16 @@ async fn an_older_event_that_came_since_a_time_is_sent_again_too() {
     context.clock().advance(TimeDelta::hours(2));
     let since = context.clock().now().format("%Y-%m-%dT%H:%M").to_string();
     staff.get(&path).await;
-    staff.submit(&resend, &[("since", &since)]).await.assert_status(303);
+    let none = staff.submit(&resend, &[("since", &since)]).await;
+    let said = staff.get(none.assert_status(303).header("location").unwrap()).await;
+    assert!(said.text().contains("Nothing is sent: the endpoint has no"), "{}", said.text());
     assert_eq!(deliver(&context).await, 0);
+    staff.submit(&format!("{path}/remove"), &[]).await.assert_status(303);
+    let event = format!("/portal/events/{event}");
+    staff.get(&event).await;
+    let unheard = staff.submit(&format!("{event}/redeliver"), &[]).await;
+    let said = staff.get(unheard.assert_status(303).header("location").unwrap()).await;
+    assert!(said.text().contains("Nothing is sent: no endpoint"), "{}", said.text());
 }
 
 #[tokio::test]
