@@ -87,6 +87,9 @@ async fn a_link_that_does_not_work_any_more_leads_to_another() {
     submit(&visit.partner, &path, "password=password-of-eve").await.assert_status(200);
     let again = submit(&visit.partner, &path, "password=password-of-bob").await;
     assert!(again.assert_status(404).text().contains(ENGLISH), "{}", again.text());
+    // As after a second click of the button: the first one has counted.
+    let set = "If you have just set your password with it, you can log in.";
+    assert!(again.text().contains(set), "{}", again.text());
     let show = async |path: &str| visit.partner.anonymous(Method::GET, path).send().await;
     let shown = show(&path).await;
     assert!(shown.assert_status(404).text().contains(ENGLISH), "{}", shown.text());
