@@ -24,6 +24,8 @@ pub struct Staff {
     cookies: BTreeMap<String, String>,
     /// Token of the forms of the last page.
     form_token: String,
+    /// True on a page of another host of the same site.
+    is_next_door: bool,
 }
 
 impl Staff {
@@ -34,6 +36,7 @@ impl Staff {
             email: email.to_owned(),
             cookies: BTreeMap::new(),
             form_token: String::new(),
+            is_next_door: false,
         }
     }
 
@@ -150,6 +153,11 @@ impl Staff {
         &self.form_token
     }
 
+    /// The same browser on a page of another host of the same site: it sends its cookies along.
+    pub fn next_door(&self) -> Self {
+        Self { is_next_door: true, ..self.clone() }
+    }
+
     /// Changes how the browser talks to another edge.
     pub fn at(&self, edge: &TestContext) -> Self {
         Self { partner: self.partner.at(edge), ..self.clone() }
@@ -169,6 +177,9 @@ impl Staff {
         }
         if !cookies.is_empty() {
             request = request.header("cookie", &cookies.join("; "));
+        }
+        if self.is_next_door {
+            request = request.header("sec-fetch-site", "same-site");
         }
         let answer = request.send().await;
         for (name, line) in answer.headers().filter(|(name, _)| *name == "set-cookie") {

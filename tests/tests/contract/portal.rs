@@ -179,6 +179,10 @@ async fn what_was_typed_before_another_sign_in_is_sent_again() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains(before.form_token()), "{text}");
+    let planted = staff.next_door().submit_with("/portal/keys", "", &typed).await;
+    let text = planted.assert_status(403).text();
+    assert!(text.contains("nothing was done"), "{text}");
+    assert!(!text.contains("Send it again") && !text.contains("192.0.2.0"), "{text}");
     assert_eq!(audited(&context).await, []);
     staff.submit("/portal/keys", &typed).await.assert_status(200);
     let issued = ("api-key.issue".to_owned(), "acme".to_owned());

@@ -26,11 +26,16 @@ impl Visit<'_> {
 
     /// The page after a form that no page of this session has sent: with what was typed, and, if
     /// that and `action` say what would be done, with a button that does it. A file would have to be
-    /// chosen once more.
+    /// chosen once more. What a page of a neighbouring host has sent, with which browsers send the
+    /// session's cookie, is neither shown nor sent on.
     pub(super) fn not_of_session(&self, action: Option<&str>) -> Reply {
         let (mut sent, path) = (self.form().members(), &self.request.head.path);
         // No page shows a password.
         sent.retain(|(name, _)| ![FORM_TOKEN, FORM_ID, "password"].contains(name));
+        let site = self.request.head.header("sec-fetch-site");
+        if site.is_some_and(|site| site != "same-origin") {
+            sent.clear();
+        }
         let has_file = self.form().has_file();
         let action = action.filter(|_| !sent.is_empty() && !has_file);
         let again = html! {
