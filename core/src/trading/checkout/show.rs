@@ -332,6 +332,13 @@ impl Link {
                 Ok(page::confirmation(look, shown, &quote))
             }
             Ok(Outcome::Bought { payment_url }) => Ok(page::to_payment(&payment_url)),
+            // Another form of the checkout came first, such as the first one of a double click.
+            Err(error) if error.is(Code::OfferAlreadyConfirmed) => {
+                match self.checkout(core).await? {
+                    Some(checkout) => self.ended(core, &checkout, shopper, StatusCode::CONFLICT),
+                    None => Ok(page::not_found(look)),
+                }
+            }
             Err(Error::Refused(refusal)) => {
                 let quote = Box::pin(purchase.preview(core)).await?;
                 // The code of an amount that is refused is that of open checks too.

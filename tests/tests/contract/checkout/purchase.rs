@@ -349,6 +349,24 @@ async fn amounts_and_times_are_written_as_in_the_readers_language() {
 }
 
 #[tokio::test]
+async fn a_purchase_at_once_that_is_sent_twice_leads_to_one_payment() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let token = ada.get("/api/v1/user/login-token").await.assert_status(200).json();
+    let members = json!({"loginToken": token["token"], "walletAddress": ADDRESS,
+        "attemptDirectConfirm": true});
+    let made = made(&acme, members).await;
+    // No price was shown: each makes a quote of its own.
+    let inputs = [("amount", "100"), ("consent", "yes"), ("action", "quote")];
+    let sent = (0..4).map(|_| post(&acme, link(&made), &inputs));
+    let answers = futures::future::join_all(sent).await;
+    let led = answers.iter().map(|answer| answer.assert_status(303).header("location"));
+    assert_eq!(led.collect::<BTreeSet<_>>().len(), 1, "to one payment");
+    assert_eq!(orders(&context).await, 1);
+}
+
+#[tokio::test]
 async fn who_buys_at_once_pays_the_price_that_was_shown() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
