@@ -39,6 +39,7 @@ pub mod reset_page;
 pub(crate) mod residence;
 pub(crate) mod retained_record;
 pub(crate) mod search_index;
+mod second_factor_change;
 pub(crate) mod second_factors;
 pub(crate) mod security_notice;
 pub mod session;

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use super::account::RowLock;
 use super::passkeys::lock_visit;
 use super::personal_data::load_key;
-use super::security_notice::{self, Changed};
+use super::second_factor_change;
+use super::security_notice::Changed;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::TotpSecret;
@@ -96,7 +97,8 @@ pub(crate) async fn confirm(
     {
         return Ok(false);
     }
-    security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppAdded).await?;
+    let changed = Changed::AuthenticatorAppAdded;
+    second_factor_change::follow(&mut tx, core, key, visit, changed).await?;
     tx.commit().await?;
     Ok(true)
 }

@@ -40,6 +40,8 @@ impl Purpose {
     /// Every purpose.
     pub(super) const ALL: [Self; 5] =
         [Self::Login, Self::Visit, Self::Form, Self::ResetPassword, Self::Checks];
+    /// Those of the tokens with which a user's pages go on.
+    pub(super) const OF_PAGES: [Self; 4] = [Self::Login, Self::Visit, Self::Form, Self::Checks];
 
     pub(super) const fn as_str(self) -> &'static str {
         match self {
@@ -225,6 +227,30 @@ pub(crate) async fn redeem(
     .fetch_optional(conn)
     .await?;
     Ok(user.map(|user| UserKey { client, user: UserId::from(user) }))
+}
+
+/// Voids the user's unused tokens of these purposes.
+///
+/// # Errors
+/// When the database cannot be written.
+pub(super) async fn void(
+    conn: &mut Connection,
+    core: &Core,
+    key: UserKey,
+    purposes: &[Purpose],
+) -> Result<()> {
+    let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
+    sqlx::query!(
+        "update one_time_token set used_at = $3 \
+         where client_id = $1 and user_id = $2 and used_at is null and purpose = any($4)",
+        key.client.uuid(),
+        key.user.uuid(),
+        core.clock.now(),
+        &purposes as &[&str],
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Redeems a login token that this client presents, and returns its user.

@@ -11,7 +11,8 @@ use chrono::{DateTime, Utc};
 
 use super::account::{RowLock, lock};
 use super::personal_data::load_key;
-use super::security_notice::{self, Changed};
+use super::second_factor_change;
+use super::security_notice::Changed;
 use crate::Core;
 use crate::auth::webauthn::Credential;
 use crate::platform::crypto::sha256;
@@ -236,7 +237,7 @@ pub(crate) async fn add(
     if stored.rows_affected() == 0 {
         return Ok(Added::Refused);
     }
-    security_notice::mail(&mut tx, core, key, Changed::PasskeyAdded).await?;
+    second_factor_change::follow(&mut tx, core, key, visit, Changed::PasskeyAdded).await?;
     tx.commit().await?;
     Ok(Added::Stored)
 }
@@ -262,7 +263,7 @@ pub(crate) async fn remove(core: &Core, key: UserKey, visit: &str, id: &[u8]) ->
     if removed.rows_affected() == 0 {
         return Ok(false);
     }
-    security_notice::mail(&mut tx, core, key, Changed::PasskeyRemoved).await?;
+    second_factor_change::follow(&mut tx, core, key, visit, Changed::PasskeyRemoved).await?;
     tx.commit().await?;
     Ok(true)
 }

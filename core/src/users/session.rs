@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::account::{self, RowLock};
 use super::details::required_email;
-use super::one_time_token::{OneTimeToken, Purpose};
+use super::one_time_token::{self, OneTimeToken, Purpose};
 use super::passkeys;
 use super::personal_data::email_index;
 use crate::Core;
@@ -27,8 +27,6 @@ use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{EmailAddress, UserId, UserKey};
 
-/// Purposes of the tokens with which a user's pages go on.
-const OF_PAGES: [Purpose; 4] = [Purpose::Login, Purpose::Visit, Purpose::Form, Purpose::Checks];
 /// Most open sessions of a user that are listed, the newest.
 const SESSIONS_MAX: i64 = 100;
 
@@ -173,7 +171,7 @@ impl Endpoint for LogoutV1 {
     async fn call(core: &Core, caller: LoggedIn, (): ()) -> Result<Json<Done>> {
         let mut tx = core.db.begin().await?;
         let key = caller.client.key_of(caller.user);
-        end_sessions(&mut tx, core, key, &OF_PAGES).await?;
+        end_sessions(&mut tx, core, key, &Purpose::OF_PAGES).await?;
         tx.commit().await?;
         Ok(Json(Done {}))
     }
@@ -195,7 +193,7 @@ pub(crate) async fn end_all(tx: &mut Connection, core: &Core, key: UserKey) -> R
 pub(crate) async fn end_visits(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     // A visit that is being begun is waited for.
     account::lock(tx, key, RowLock::NoKeyUpdate).await?;
-    void_tokens(tx, core, key, &OF_PAGES).await
+    void_tokens(tx, core, key, &Purpose::OF_PAGES).await
 }
 
 /// Ends every session of the user; voids passkey challenges and unused tokens of these purposes.
@@ -268,17 +266,7 @@ async fn void_tokens(
     key: UserKey,
     purposes: &[Purpose],
 ) -> Result<()> {
-    let purposes: Vec<&str> = purposes.iter().map(|purpose| purpose.as_str()).collect();
-    sqlx::query!(
-        "update one_time_token set used_at = $3 \
-         where client_id = $1 and user_id = $2 and used_at is null and purpose = any($4)",
-        key.client.uuid(),
-        key.user.uuid(),
-        core.clock.now(),
-        &purposes as &[&str],
-    )
-    .execute(&mut *tx)
-    .await?;
+    one_time_token::void(tx, core, key, purposes).await?;
     passkeys::end_challenges(tx, key).await
 }
 

@@ -19,7 +19,8 @@ use crate::platform::error::Result;
 use crate::users::account::RowLock;
 use crate::users::authenticator_app;
 use crate::users::passkeys::{lock_visit, sign_in};
-use crate::users::security_notice::{self, Changed};
+use crate::users::second_factor_change;
+use crate::users::security_notice::Changed;
 use rampart_types::UserId;
 
 /// Name of the field that a code is typed into.
@@ -109,7 +110,8 @@ pub(super) async fn remove(
         return Ok((errors.summary(texts), errors));
     }
     if authenticator_app::remove(&mut tx, key).await? {
-        security_notice::mail(&mut tx, core, key, Changed::AuthenticatorAppRemoved).await?;
+        let changed = Changed::AuthenticatorAppRemoved;
+        second_factor_change::follow(&mut tx, core, key, visit, changed).await?;
     }
     tx.commit().await?;
     Ok((toast(Tone::Good, &texts.get("app-removed")), FormErrors::default()))

@@ -176,6 +176,30 @@ async fn no_password_alone_signs_in_while_a_second_factor_is_put_in_use() {
 }
 
 #[tokio::test]
+async fn a_second_factor_ends_visits_that_the_password_alone_has_begun() {
+    let visit = Visit::start().await;
+    let by_password = visit.past_password().await;
+    let open = visit.act(&by_password, "bank-add").await;
+    let open = open.assert_status(303).header("location").unwrap().to_owned();
+    let key = visit.set_up_app().await;
+    for action in ["show", "app-begin"] {
+        let refused = visit.act(&by_password, action).await;
+        assert!(refused.assert_status(400).text().contains(SIGNED_OUT), "{}", refused.text());
+    }
+    visit.partner.anonymous(Method::GET, &open).send().await.assert_status(404);
+    // The visit of the change goes on.
+    visit.later(60);
+    let step = visit.past_password().await;
+    let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
+    let page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    visit.later(60);
+    let form = Visit::with_code(&page, "app-remove", &visit.shown_code(&key));
+    let page = visit.submit(&form).await.assert_status(200).text().to_owned();
+    assert!(page.contains("De app is verwijderd."), "{page}");
+    assert!(visit.begin_app(&page).await.contains("otpauth"));
+}
+
+#[tokio::test]
 async fn no_app_is_removed_by_a_visit_that_is_ended_meanwhile() {
     let visit = Visit::start().await;
     let key = visit.set_up_app().await;
