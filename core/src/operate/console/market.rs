@@ -1,4 +1,4 @@
-//! One pair: its price, what its sources say and how old that is, and its terms.
+//! One pair: its price, what its sources say and how old that is, and its terms. One payment method.
 
 use chrono::{DateTime, Utc};
 use maud::html;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::action::outcome;
 use super::form::Typed;
 use super::layout::Page;
-use super::lists::{PAIR, PAIRS};
+use super::lists::{METHOD, METHODS, PAIR, PAIRS};
 use super::orders::of;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit};
@@ -79,6 +79,24 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
         (facts(&pair["terms"], TERMS))
     };
     Ok(Page::new(format!("Pair {code}"), PAIRS.section, body))
+}
+
+/// The page of a payment method, with its terms.
+///
+/// # Errors
+/// 404 for a method that there is not; the refusal of the call.
+pub(super) async fn show_method(
+    visit: &Visit<'_>,
+    code: &str,
+    query: &Typed,
+) -> Result<Page, Refused> {
+    let method = visit.find(METHODS.call, |row| row["code"] == code).await?;
+    let body = html! {
+        (outcome(query, METHOD.actions))
+        (facts(&method, METHODS.columns))
+        (METHOD.actions(visit, &[code.to_owned()], &method))
+    };
+    Ok(Page::new(format!("Payment method {code}"), METHOD.section, body))
 }
 
 /// The age of an observation in seconds; empty without one.

@@ -229,6 +229,7 @@ async fn subject_page(
         ("/console/approvals/{id}", _) => approvals::show(visit, query).await,
         ("/console/market/~/routes", _) => routes::show(visit, query).await,
         ("/console/market/{pair}", [pair]) => market::show(visit, pair, query).await,
+        ("/console/methods/{code}", [code]) => market::show_method(visit, code, query).await,
         ("/console/maintenance/{id}", [id]) => maintenance::show(visit, id, query).await,
         ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
         ("/console/operators/{name}", [name])

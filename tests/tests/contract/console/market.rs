@@ -189,6 +189,16 @@ async fn a_pair_shows_what_its_sources_say_and_its_terms() {
 }
 
 #[tokio::test]
+async fn a_payment_method_shows_its_terms() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let page = ada.get("/console/methods/creditCard").await;
+    let page = page.assert(200, "<dt>Enabled</dt><dd>yes</dd>");
+    assert!(page.text.contains("<dt>Fee (%)</dt>"), "{}", page.text);
+    ada.get("/console/methods/nothing").await.assert(404, "no such page");
+}
+
+#[tokio::test]
 async fn a_maintenance_window_is_planned_and_ended_by_forms() {
     let context = TestContext::start().await;
     let ada = Browser::of(&context, "ada", &["treasury"]).await;
