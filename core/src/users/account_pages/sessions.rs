@@ -64,13 +64,14 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
     let sessions = session::open_sessions(conn, view.account.key()).await?;
     let seconds = view.invited.core.settings.lifetimes.access_token_seconds;
     let minutes = seconds.div_ceil(MINUTE_SECONDS).to_string();
+    let (device, current) =
+        (device::shown(texts, view.invited.link.device()), texts.get("session-current"));
     Ok(html! {
         h2 { (texts.get("sessions-title")) }
         @if sessions.is_empty() { p { (texts.get("sessions-none")) } }
         @else { p { (texts.with("sessions-about", &[("minutes", &minutes)])) } }
-        div.panel {
-            strong { (device::shown(texts, view.invited.link.device())) } " "
-            (badge(Tone::Good, &texts.get("session-current")))
+        div.panel role="group" aria-label={ (device) ", " (current) } {
+            strong { (device) } " " (badge(Tone::Good, &current))
             (view.button("visit-end", "small", &[], &texts.get("session-end")))
         }
         // Newest first.
@@ -81,9 +82,12 @@ pub(super) async fn section(conn: &mut Connection, view: &View<'_>) -> Result<Ma
 
 fn row(view: &View<'_>, session: &OpenSession, is_newest: bool) -> Markup {
     let (texts, id) = (view.texts(), session.id.to_string());
+    let device = device::shown(texts, session.device.as_deref());
+    // Tells the buttons of several sessions apart.
+    let began_at = texts.time(session.began_at);
     html! {
-        div.panel {
-            strong { (device::shown(texts, session.device.as_deref())) }
+        div.panel role="group" aria-label={ (device) ", " (began_at) } {
+            strong { (device) }
             @if is_newest { " " (badge(Tone::Info, &texts.get("session-newest"))) }
             p.hint {
                 (texts.get("session-began")) " " (time_in(texts, session.began_at)) br;

@@ -269,6 +269,9 @@ async fn sessions_name_their_devices_until_the_account_is_erased() {
     let (newest, older) = sessions.split_once("Laatste keer ingelogd").unwrap();
     assert!(newest.contains("Onbekend apparaat") && !newest.contains("unheard"), "{page}");
     assert!(older.contains("Firefox op Linux"), "{page}");
+    // A screen reader tells the button of one session from that of another.
+    let group = "role=\"group\" aria-label=\"Firefox op Linux, ";
+    assert!(older.contains(group) && page.contains(", Deze pagina\">"), "{page}");
     let file = visit.act(&page, "download").await.assert_status(200).json();
     let devices = file["sessions"].as_array().unwrap().iter().map(|session| &session["device"]);
     assert!(devices.clone().any(|device| device == "Firefox on Linux"), "{file}");
