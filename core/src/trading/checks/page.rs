@@ -168,11 +168,14 @@ impl Visit {
         }
     }
 
-    /// The link to the help page in the reader's language; none without a region in it.
+    /// The link to the help page in the reader's language, with the partner's own help; none without a
+    /// region in it.
     fn support_link(&self, label: &'static str) -> Markup {
         html! {
             @if let Some(region) = self.texts.spoken_region(&self.client.catalogue.page_regions) {
-                a href={ "/" (region) "/support" } { (self.texts.get(label)) }
+                a href={ "/" (region) "/support?client=" (self.client.tenant.slug) } {
+                    (self.texts.get(label))
+                }
             }
         }
     }

@@ -238,6 +238,12 @@ async fn a_proof_of_the_bank_account_that_pays_is_taken() {
     let seen = shop.context.admin(Method::GET, &accounts, json!({})).await.json();
     assert_eq!(seen[0]["proofs"][0]["mediaType"], "application/pdf", "{seen}");
     assert_eq!(shop.codes(order).await, ["015"], "an operator decides");
+    // What cannot be shown here is shown to support, whose page has the shop's own help.
+    let disable = sqlx::query("update payment_account set disabled_at = now()");
+    disable.execute(shop.context.db()).await.unwrap();
+    let shown = visit(&shop.partner, &page).await;
+    let help = format!("/support?client={}\"", shop.partner.slug);
+    assert!(shown.assert_status(200).text().contains(&help), "{}", shown.text());
 }
 
 #[tokio::test]
