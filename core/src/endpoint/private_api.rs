@@ -35,6 +35,8 @@ pub(crate) async fn reply(
     let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
     reply.set("x-request-id", request_id);
     reply.set("cache-control", "no-store");
+    // Operators open files that users have sent: what such a file is, its sender does not decide.
+    reply.set("x-content-type-options", "nosniff");
     reply
 }
 
