@@ -246,19 +246,25 @@ impl StaffPage for Resend {
         }
         let client = visit.session.client.id();
         // One whose event is archived has nothing to send, and no page.
-        let is_known = sqlx::query_scalar!(
-            r#"select exists (
-                select from delivery d
-                join event e on e.client_id = d.client_id and e.event_id = d.event_id
-                where d.client_id = $1 and d.delivery_id = $2
-            ) as "is_known!""#,
+        let is_open = sqlx::query_scalar!(
+            r#"
+            select d.endpoint_id is null or exists (
+                select from webhook_endpoint w
+                where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
+            ) as "is_open!"
+            from delivery d
+            join event e on e.client_id = d.client_id and e.event_id = d.event_id
+            where d.client_id = $1 and d.delivery_id = $2
+            "#,
             client.uuid(),
             id,
         )
-        .fetch_one(&mut *tx)
+        .fetch_optional(&mut *tx)
         .await?;
-        if !is_known {
-            return Ok(visit.not_found());
+        let Some(is_open) = is_open else { return Ok(visit.not_found()) };
+        if !is_open {
+            let reason = "Its endpoint is removed or switched off: nothing is sent there.";
+            return Err(Denial::conflict(reason).into());
         }
         if !resend(&mut tx, client, id.into()).await? {
             let reason = "An attempt is under way: try again in half a minute.";

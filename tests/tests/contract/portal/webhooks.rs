@@ -301,6 +301,8 @@ async fn what_is_another_partners_is_not_there() {
     assert!(!stranger.get("/portal/events").await.text().contains("href=\"/portal/events/"));
     staff.submit(&format!("{path}/remove"), &[]).await.assert_status(303);
     staff.get(&path).await.assert_status(404);
+    let closed = staff.submit(&format!("{delivery}/resend"), &[]).await;
+    assert!(closed.assert_status(409).text().contains("removed or switched off"), "no endpoint");
 }
 
 #[tokio::test]
