@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use self::follow::carry_out;
 use crate::amounts::to_units;
 use crate::settings::{Asset, Settings};
-use crate::transaction::{Transfer, hash};
+use crate::transaction::{Transfer, decode, hash};
 
 /// Decimals of the coin of every chain of this kind.
 pub(crate) const NATIVE_DECIMALS: u8 = 18;
@@ -103,6 +103,12 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
+    /// The account whose nonce it is: that of the key which has signed it, which may not be the one that
+    /// pays now. `None` without signed bytes.
+    pub(crate) fn account(&self) -> Option<Address> {
+        self.signed.last().and_then(decode).map(|(_, account)| account)
+    }
+
     /// Hashes of what was signed, the last one first.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = B256> {
         self.signed.iter().rev().map(hash)

@@ -56,8 +56,8 @@ struct Payout<'a> {
     signed_at: Instant,
     /// Time at which the network was last given the transaction; `None` before this process did.
     sent_at: Option<Instant>,
-    /// Its slot; `None` since a block was seen with one of its transactions, or with another one of
-    /// its nonce. If that block is replaced, it is sent again without one.
+    /// Its slot; `None` for one that another key has signed, and since a block was seen with one of its
+    /// transactions, or with another one of its nonce. If that block is replaced, it is sent again without one.
     slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -131,13 +131,15 @@ impl Payout<'_> {
         }
     }
 
-    /// Holds the nonce of the live attempt, and its coins until a block has its transaction.
+    /// Holds the nonce of the live attempt, and its coins until a block has its transaction. One that
+    /// another key has signed takes neither from this account.
     async fn hold(&self) {
         let Some(attempt) = self.checkpoint.live() else { return };
-        let last = attempt.signed.last().and_then(decode);
-        let network_fee = last.map(|(last, _)| transaction::network_fee(&last));
-        let spending = self.spending(network_fee.unwrap_or_default());
-        self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce, spending);
+        let Some((last, account)) = attempt.signed.last().and_then(decode) else { return };
+        if account == self.worker.signer.address() {
+            let spending = self.spending(transaction::network_fee(&last));
+            self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce, spending);
+        }
     }
 
     /// The pause before the next look at the chain: what only waits for confirmations looks less often,
@@ -183,7 +185,13 @@ impl Payout<'_> {
 
     /// Something was sent, or was about to be: it is final, in a block, waits, or can never count.
     async fn follow(&mut self, attempt: &Attempt) -> Result<Step, Trouble> {
-        let (chain, account) = (&self.worker.chain, self.worker.signer.address());
+        let chain = &self.worker.chain;
+        // Not this process's: a nonce of an earlier key says nothing of another account's.
+        let Some(account) = attempt.account() else { return Ok(Step::Wait) };
+        if account != self.worker.signer.address() {
+            // It keeps nothing of this account from its block, however long it waits.
+            self.slot = None;
+        }
         // Asked first, so that a block that is added meanwhile counts for nobody.
         let head = chain.head().await?;
         for hash in attempt.hashes() {
@@ -192,7 +200,7 @@ impl Payout<'_> {
                 if depth < self.order.confirmations {
                     return Ok(self.wait_for_blocks().await);
                 }
-                return self.finish(attempt.nonce, hash, &receipt).await;
+                return self.finish(attempt, hash, &receipt).await;
             }
         }
         // Of the latest block alone: a node may not keep the state of the final one any more.
@@ -204,7 +212,7 @@ impl Payout<'_> {
             let blocks = attempt.since_block..=final_block;
             return match chain.taker(account, attempt.nonce, blocks).await? {
                 Some(taker) if attempt.hashes().all(|hash| hash != taker) => {
-                    self.bury(attempt.nonce, taker).await
+                    self.bury(attempt, taker).await
                 }
                 // It is ours, or the node does not tell: the next look will.
                 _ => Ok(Step::Wait),
@@ -223,15 +231,20 @@ impl Payout<'_> {
     }
 
     /// The nonce is used by a transaction that is not this payout's, for good.
-    async fn bury(&mut self, nonce: u64, taker: B256) -> Result<Step, Trouble> {
-        let command = &self.command.id;
+    async fn bury(&mut self, attempt: &Attempt, taker: B256) -> Result<Step, Trouble> {
+        let (command, nonce) = (&self.command.id, attempt.nonce);
         tracing::warn!(command, nonce, %taker, "a payout's nonce is used by another transaction");
         self.checkpoint.bury(taker);
-        let mut nonces = self.worker.nonces.lock().await;
-        nonces.used(nonce);
-        nonces.release(command);
-        drop(nonces);
+        self.use_up(attempt).await;
+        self.worker.nonces.lock().await.release(command);
         Ok(if self.store().await? == Held::No { Step::Ended } else { Step::Wait })
+    }
+
+    /// Notes that the nonce is used for good, unless it is one of another key's account.
+    async fn use_up(&self, attempt: &Attempt) {
+        if attempt.account() == Some(self.worker.signer.address()) {
+            self.worker.nonces.lock().await.used(attempt.nonce);
+        }
     }
 
     /// No block has it: it is sent once more, and with higher fees once it is stuck.
@@ -258,9 +271,15 @@ impl Payout<'_> {
         Ok(Step::Wait)
     }
 
-    /// The same transaction with higher fees, signed; `None` where `networkFeeMax` forbids it.
+    /// The same transaction with higher fees, signed; `None` where `networkFeeMax` forbids it, or another
+    /// key has signed the last one: by this one it would be a second payment.
     async fn replacement(&self, last: &Bytes) -> Result<Option<Bytes>, Trouble> {
-        let Some((mut transaction, _)) = decode(last) else { return Ok(None) };
+        let Some((mut transaction, account)) = decode(last) else { return Ok(None) };
+        if account != self.worker.signer.address() {
+            let command = &self.command.id;
+            tracing::warn!(command, %account, "a payout is stuck, and its key is another one");
+            return Ok(None);
+        }
         let bound = bound_for_each(self.order.fee_max, transaction.gas_limit);
         let market = self.worker.chain.market().await?;
         let Some(fees) = transaction::fees(&transaction).replacement(market, bound) else {
@@ -284,17 +303,22 @@ impl Payout<'_> {
     }
 
     /// The transaction has its confirmations.
-    async fn finish(&self, nonce: u64, hash: B256, receipt: &Receipt) -> Result<Step, Trouble> {
+    async fn finish(
+        &self,
+        attempt: &Attempt,
+        hash: B256,
+        receipt: &Receipt,
+    ) -> Result<Step, Trouble> {
         let number = receipt.block_number.to();
         let block = self.worker.chain.block(number).await?;
         // A receipt of a block that is not on the chain any more tells nothing.
         let Some(block) = block.filter(|block| block.hash == receipt.block_hash) else {
             return Ok(Step::Wait);
         };
-        self.worker.nonces.lock().await.used(nonce);
+        self.use_up(attempt).await;
         let native = self.worker.settings.native_asset().map(|(code, _)| code);
         let network_fee = native.and_then(|_| from_units(receipt.network_fee(), NATIVE_DECIMALS));
-        if !self.is_paid(receipt) {
+        if !self.is_paid(attempt, receipt) {
             let reason = format!("transaction {hash} is in a block, and has failed");
             let result = json!({ "transactionId": hash, "networkFee": network_fee,
                 "networkFeeAsset": native });
@@ -326,12 +350,12 @@ impl Payout<'_> {
     }
 
     /// True if the coins are with the recipient: a token may fail without a word.
-    fn is_paid(&self, receipt: &Receipt) -> bool {
-        let (transfer, account) = (&self.order.transfer, self.worker.signer.address());
+    fn is_paid(&self, attempt: &Attempt, receipt: &Receipt) -> bool {
+        let (transfer, account) = (&self.order.transfer, attempt.account());
         let Some(token) = transfer.token else { return receipt.succeeded() };
         let mut told = receipt.logs.iter().filter(|log| log.address == token);
         let is_ours = |log: &crate::chain::Log| {
-            log.transfer().is_some_and(|told| told.from == account && told.to == transfer.to)
+            log.transfer().is_some_and(|told| Some(told.from) == account && told.to == transfer.to)
         };
         receipt.succeeded() && told.any(is_ours)
     }

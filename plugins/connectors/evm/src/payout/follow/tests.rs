@@ -12,7 +12,7 @@ use super::*;
 use crate::chain::Chain;
 use crate::fees::Fees;
 use crate::key::Signer;
-use crate::nonces::Nonces;
+use crate::nonces::{Nonces, Spending};
 use crate::rpc::Rpc;
 use crate::rpc::tests::node;
 use crate::settings::{KeySettings, Settings};
@@ -129,4 +129,40 @@ async fn coins_that_are_on_their_way_pay_nobody_else() {
     assert_eq!(lacks(nothing).await, Some("the account lacks ETH".to_owned()));
     worker.nonces.lock().await.mined("c-2");
     assert_eq!(lacks(wei).await, None, "the balance is without them");
+}
+
+#[tokio::test]
+async fn a_payout_that_another_key_has_begun_is_sent_by_that_alone() {
+    let folder = Folder::new("former");
+    let former = KeySettings::Secret(folder.secret("former", &"47".repeat(32)));
+    let former = Signer::open(&former, &folder.0, 1).unwrap();
+    let (tell, told) = mpsc::channel();
+    let account = json!(former.address());
+    // The account that pays now has used the nonce, for good.
+    let url = node(move |method, params| match method {
+        "eth_blockNumber" => json!("0x3e8"),
+        "eth_getTransactionCount" if params[0] == account => json!("0x5"),
+        "eth_getTransactionCount" => json!("0x6"),
+        "eth_sendRawTransaction" => {
+            tell.send(params[0].clone()).unwrap();
+            json!("0x0")
+        }
+        _ => Value::Null,
+    });
+    let mut worker = worker(&folder, &url.await);
+    worker.settings.payouts.stuck_seconds = 0;
+    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
+    let slot = Slot { chain_id: worker.settings.chain.id, nonce: 5 };
+    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
+    let signed = former.sign(unsigned).await.unwrap();
+    let command =
+        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 990, "signed": [signed]}]}));
+    let mut payout = payout(&worker, &command);
+    payout.hold().await;
+    assert_eq!(payout.step().await.unwrap(), Step::Wait);
+    assert_eq!(told.try_recv().unwrap(), json!(signed), "stuck as it is, it is sent as it was");
+    let live = payout.checkpoint.live().unwrap();
+    assert_eq!((live.signed.len(), live.taken_by), (1, None));
+    let nonce = worker.nonces.lock().await.take("c-2", 5, Spending::default());
+    assert_eq!(nonce, 5, "it holds no nonce of this account");
 }
