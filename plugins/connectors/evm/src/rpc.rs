@@ -118,7 +118,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A request's body, and the connection that its answer goes to.
-    async fn request(listener: &TcpListener) -> (Vec<u8>, TcpStream) {
+    pub(crate) async fn request(listener: &TcpListener) -> (Vec<u8>, TcpStream) {
         let (mut stream, _) = listener.accept().await.unwrap();
         let (mut head, mut body) = (Vec::new(), Vec::new());
         while !head.ends_with(b"\r\n\r\n") {
@@ -131,7 +131,7 @@ pub(crate) mod tests {
         (body, stream)
     }
 
-    async fn answer(mut stream: TcpStream, answer: &str) {
+    pub(crate) async fn answer(mut stream: TcpStream, answer: &str) {
         let answer = format!("HTTP/1.1 200 X\r\nconnection: close\r\n{answer}");
         stream.write_all(answer.as_bytes()).await.unwrap();
     }

@@ -36,6 +36,8 @@ impl Payout<'_> {
                 let reason = format!("the chain refuses the transfer: {error}");
                 return self.report(Outcome::rejected(reason)).await;
             }
+            // Such as of a recipient that takes all gas there is: held up here, it would keep its slot.
+            Err(error @ RpcError::Node { .. }) => return self.retry(error.to_string()).await,
             Err(error) => return Err(error.into()),
         };
         let market = chain.market().await?;

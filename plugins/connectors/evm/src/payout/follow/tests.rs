@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use alloy::primitives::U256;
 use rampart_connector::{Client, EdgeSettings, SecretSource, program};
 use serde_json::Value;
+use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 
 use super::*;
@@ -14,7 +15,7 @@ use crate::fees::Fees;
 use crate::key::Signer;
 use crate::nonces::{Nonces, Spending};
 use crate::rpc::Rpc;
-use crate::rpc::tests::node;
+use crate::rpc::tests::{answer, node, request};
 use crate::settings::{KeySettings, Settings};
 use crate::transaction::Slot;
 
@@ -56,6 +57,22 @@ fn worker(folder: &Folder, url: &str) -> Worker {
         deposits: None,
         settings,
     }
+}
+
+/// An edge that takes everything, and the bodies that it is sent.
+async fn edge(folder: &Folder) -> (Client, mpsc::Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = mpsc::channel();
+    tokio::spawn(async move {
+        loop {
+            let (body, stream) = request(&listener).await;
+            tell.send(serde_json::from_slice(&body).unwrap()).unwrap();
+            answer(stream, "content-length: 2\r\n\r\n{}").await;
+        }
+    });
+    let token = folder.secret("edge.token", "rcn_abc");
+    (Client::new(&EdgeSettings { url, token, ca_file: None }).unwrap(), told)
 }
 
 /// A payout of 5 ETH with this checkpoint.
@@ -165,4 +182,19 @@ async fn a_payout_that_another_key_has_begun_is_sent_by_that_alone() {
     assert_eq!((live.signed.len(), live.taken_by), (1, None));
     let nonce = worker.nonces.lock().await.take("c-2", 5, Spending::default());
     assert_eq!(nonce, 5, "it holds no nonce of this account");
+}
+
+#[tokio::test]
+async fn a_transfer_whose_gas_no_node_finds_gives_its_slot_back() {
+    let folder = Folder::new("gas");
+    let url = node(|method, _| match method {
+        "eth_getBalance" => json!("0x8ac7230489e80000"),
+        _ => json!({"error": {"code": -32000, "message": "gas required exceeds allowance"}}),
+    });
+    let mut worker = worker(&folder, &url.await);
+    let (edge, told) = edge(&folder).await;
+    worker.edge = edge;
+    let command = command(&Value::Null);
+    assert_eq!(payout(&worker, &command).step().await.unwrap(), Step::Ended);
+    assert_eq!(told.try_recv().unwrap()["outcome"], "retry");
 }
