@@ -3,6 +3,7 @@
 mod watch;
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,12 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::settings::{DepositKeys, DepositSettings, Settings};
-use crate::state::{State, StateFile};
+use crate::state::{State, StateFile, lock};
 
 /// Below it are the addresses, by index: the first account of BIP-44.
 const PATH: &str = "m/44'/60'/0'/0";
 /// Most addresses of one command.
 const ADDRESSES_MAX: u32 = 1_000;
+/// Name of the file in the state folder by which one process has its deposits.
+const LOCK: &str = "deposits.lock";
 
 /// The body of `deposit.address`.
 #[derive(Debug, Deserialize)]
@@ -40,6 +43,8 @@ pub(crate) struct Deposits {
     file: StateFile,
     first_block: Option<u64>,
     known: Mutex<Known>,
+    /// Held as long as the process lives.
+    _lock: File,
 }
 
 struct Known {
@@ -48,18 +53,20 @@ struct Known {
 }
 
 impl Deposits {
-    /// Derives the addresses that were made so far.
+    /// Derives the addresses that were made so far, and locks their folder for this process: another
+    /// one, such as that of another chain, would give the same addresses again, and pass over blocks.
     ///
     /// # Errors
-    /// One sentence for a person.
+    /// One sentence for a person, such as that another process has the folder.
     pub(crate) fn open(settings: &DepositSettings, folder: &Path) -> Result<Self, String> {
         let keys = extended_key(&settings.keys)?;
+        let lock = lock(folder, LOCK, "the deposits of this folder")?;
         let file = StateFile::new(folder);
         let mut state = file.read().map_err(|error| format!("cannot read the state: {error}"))?;
         state.next_index = state.next_index.max(settings.first_index);
         let addresses = derive(&keys, 0..state.next_index)?;
         let known = Mutex::new(Known { state, addresses: addresses.into_iter().collect() });
-        Ok(Self { keys, file, first_block: settings.first_block, known })
+        Ok(Self { keys, file, first_block: settings.first_block, known, _lock: lock })
     }
 
     /// Makes the addresses that a command wants. No address is made for two commands: the next index
@@ -205,11 +212,15 @@ mod tests {
         ];
         assert_eq!(made.iter().map(|made| made.to_checksum(None)).collect::<Vec<_>>(), expected);
         assert!(made.iter().all(|made| deposits.is_ours(made)));
+        let refused = Deposits::open(&settings(&folder, 0), &folder).err().unwrap();
+        assert!(refused.starts_with("another process has the deposits"), "{refused}");
         // Killed here: the range was reserved, so that nobody else gets it.
+        drop(deposits);
         let again = Deposits::open(&settings(&folder, 0), &folder).unwrap();
         assert!(again.is_ours(&made[1]));
         assert_eq!(again.reserve(1).unwrap(), Range { first: 2, count: 1 });
         again.looked_at(77).unwrap();
+        drop(again);
         let later = Deposits::open(&settings(&folder, 9), &folder).unwrap();
         assert_eq!(later.next_block(), Some(77));
         assert_eq!(later.reserve(1).unwrap().first, 9);

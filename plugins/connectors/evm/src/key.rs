@@ -1,6 +1,6 @@
 //! The key that signs payouts, and the lock that keeps it to one process.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use alloy::consensus::{SignableTransaction as _, TxEip1559};
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::rpc::{Rpc, RpcError};
 use crate::settings::KeySettings;
+use crate::state::lock;
 use crate::transaction::{decode, encode};
 
 /// A signature that could not be made.
@@ -67,7 +68,7 @@ impl Signer {
                 (*address, Key::External(rpc))
             }
         };
-        let lock = lock(folder, &format!("{chain}-{address}.lock"))?;
+        let lock = lock(folder, &format!("{chain}-{address}.lock"), "this key")?;
         Ok(Self { address, key, _lock: lock })
     }
 
@@ -114,21 +115,6 @@ impl Signer {
 fn signing_key(secret: &Secret) -> Option<SigningKey> {
     let bytes: B256 = secret.expose().parse().ok()?;
     SigningKey::from_slice(&bytes[..]).ok()
-}
-
-/// Locks a file until the process ends, however it does.
-fn lock(folder: &Path, name: &str) -> Result<File, String> {
-    let path = folder.join(name);
-    let wrong = |error: std::io::Error| format!("cannot lock {}: {error}", path.display());
-    std::fs::create_dir_all(folder).map_err(wrong)?;
-    let file = File::options().create(true).append(true).open(&path).map_err(wrong)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            Err(format!("another process has this key: it holds {}", path.display()))
-        }
-        Err(TryLockError::Error(error)) => Err(wrong(error)),
-    }
 }
 
 #[cfg(test)]

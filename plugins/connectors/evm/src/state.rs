@@ -1,6 +1,7 @@
-//! The state that must outlive the process: count of deposit addresses, blocks that were looked at.
+//! The state that must outlive the process: count of deposit addresses, blocks that were looked at; and
+//! the locks that keep a key, and this state, to one process.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,24 @@ impl StateFile {
         fs::rename(&fresh, &self.0)?;
         let folder = self.0.parent().unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()
+    }
+}
+
+/// Locks a file until the process ends, however it does. `what` is what it guards.
+///
+/// # Errors
+/// One sentence, such as that another process holds it.
+pub(crate) fn lock(folder: &Path, name: &str, what: &str) -> Result<File, String> {
+    let path = folder.join(name);
+    let wrong = |error: io::Error| format!("cannot lock {}: {error}", path.display());
+    fs::create_dir_all(folder).map_err(wrong)?;
+    let file = File::options().create(true).append(true).open(&path).map_err(wrong)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(format!("another process has {what}: it holds {}", path.display()))
+        }
+        Err(TryLockError::Error(error)) => Err(wrong(error)),
     }
 }
 

@@ -186,11 +186,12 @@ mod tests {
     }
 
     /// The ids of a block's deposits by a node that answers so about receipts and logs.
-    async fn found(receipt: Value, logs: Value) -> Result<Vec<String>, RpcError> {
+    async fn found(test: &str, receipt: Value, logs: Value) -> Result<Vec<String>, RpcError> {
+        let folder = std::env::temp_dir().join(format!("rampart-{test}-{}", std::process::id()));
         let settings: Settings = rampart_connector::program::read(Path::new("evm.toml")).unwrap();
         let keys = public_key();
         let watched = DepositSettings { keys, first_index: 0, first_block: None };
-        let deposits = Deposits::open(&watched, Path::new("/nowhere")).unwrap();
+        let deposits = Deposits::open(&watched, &folder).unwrap();
         let ours = deposits.addresses(Range { first: 0, count: 1 }).unwrap()[0];
         let block = json!({"hash": word(1), "timestamp": "0x1", "transactions": [
             {"hash": word(2), "from": Address::ZERO, "to": ours, "value": "0x5", "nonce": "0x0"}]});
@@ -204,7 +205,9 @@ mod tests {
             _ => Value::Null,
         });
         let chain = Chain::new(Rpc::new(&url.await).unwrap());
-        let found = deposits.deposits(&settings, &chain, &block).await?;
+        let found = deposits.deposits(&settings, &chain, &block).await;
+        std::fs::remove_dir_all(&folder).unwrap();
+        let found = found?;
         Ok(found.into_iter().map(|deposit| deposit.id).collect())
     }
 
@@ -222,10 +225,11 @@ mod tests {
     #[tokio::test]
     async fn a_block_whose_receipts_are_not_known_yet_is_not_looked_at() {
         let native = format!("deposit.received/{}", word(2));
-        assert_eq!(found(receipt(1, "0x1"), json!([])).await.unwrap(), [native]);
-        assert!(found(receipt(1, "0x0"), json!([])).await.unwrap().is_empty(), "it has failed");
+        let found = async |receipt: Value| found("receipts", receipt, json!([])).await;
+        assert_eq!(found(receipt(1, "0x1")).await.unwrap(), [native]);
+        assert!(found(receipt(1, "0x0")).await.unwrap().is_empty(), "it has failed");
         for unknown in [Value::Null, receipt(8, "0x1")] {
-            let held_up = found(unknown, json!([])).await.unwrap_err().to_string();
+            let held_up = found(unknown).await.unwrap_err().to_string();
             assert!(held_up.starts_with("eth_getTransactionReceipt: "), "{held_up}");
         }
     }
@@ -233,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn logs_are_those_of_the_block_that_stand() {
         let logs = json!([log(false), log(true)]);
-        let found = found(receipt(1, "0x0"), logs).await.unwrap();
+        let found = found("logs", receipt(1, "0x0"), logs).await.unwrap();
         assert_eq!(found, [format!("deposit.received/{}/3", word(4))]);
     }
 
