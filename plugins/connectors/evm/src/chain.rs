@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use alloy::primitives::{Address, B256, Bytes, U64, U256, b256};
+use alloy::primitives::{Address, B256, Bloom, Bytes, U64, U256, b256};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,10 +30,21 @@ pub(crate) struct Mined {
 
 /// A block with its transactions.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Block {
     pub(crate) hash: B256,
     pub(crate) timestamp: U64,
+    /// A filter of its logs; `None` of a chain whose blocks have none.
+    logs_bloom: Option<Bloom>,
     pub(crate) transactions: Vec<Mined>,
+}
+
+impl Block {
+    /// True if its filter says that it may have transfers of a token. Some chains fill it in every block.
+    fn may_transfer(&self, token: Address) -> bool {
+        let filter = self.logs_bloom.filter(|bloom| *bloom != Bloom::repeat_byte(0xff));
+        filter.is_some_and(|bloom| bloom.contains_raw_log(token, &[TRANSFER]))
+    }
 }
 
 /// A log of a contract.
@@ -224,17 +235,30 @@ impl Chain {
         self.0.call("eth_sendRawTransaction", json!([raw])).await.map(|_: Value| ())
     }
 
-    /// Transfers of these tokens in the block of this hash, whatever the chain has at its height now.
+    /// Logs of a block among which are all transfers of these tokens, whatever the chain has at its
+    /// height now.
+    ///
+    /// # Errors
+    /// Also when the node does not have the block: some then answer as if it had no logs.
     pub(crate) async fn transfers(
         &self,
-        block: B256,
+        block: &Block,
         tokens: &[Address],
     ) -> Result<Vec<Log>, RpcError> {
         if tokens.is_empty() {
             return Ok(Vec::new());
         }
-        let filter = json!({ "blockHash": block, "address": tokens, "topics": [TRANSFER] });
-        let mut logs: Vec<Log> = self.0.call("eth_getLogs", json!([filter])).await?;
+        let (method, hash) = ("eth_getLogs", block.hash);
+        let filter = json!({ "blockHash": hash, "address": tokens, "topics": [TRANSFER] });
+        let mut logs: Vec<Log> = self.0.call(method, json!([filter])).await?;
+        if logs.is_empty() && tokens.iter().any(|token| block.may_transfer(*token)) {
+            logs = self.0.call(method, json!([{ "blockHash": hash }])).await?;
+            // A filter that is not empty is of one log at least.
+            if logs.is_empty() {
+                let reason = format!("no logs of block {hash}, which has some");
+                return Err(RpcError::Answer { method, reason });
+            }
+        }
         logs.retain(|log| !log.removed);
         Ok(logs)
     }
@@ -309,5 +333,32 @@ mod tests {
         let chain = Chain::new(Rpc::new(&url.await).unwrap());
         let taker = chain.taker(account, 5, 100..=1_000).await.unwrap();
         assert_eq!(taker, Some(B256::repeat_byte(9)));
+    }
+
+    #[tokio::test]
+    async fn a_node_without_a_block_does_not_tell_that_it_has_no_transfers() {
+        let (token, other) = (Address::repeat_byte(7), Address::repeat_byte(8));
+        let log = json!({"address": token, "logIndex": "0x3", "data": B256::with_last_byte(9),
+            "topics": [TRANSFER, B256::ZERO, B256::ZERO], "transactionHash": B256::ZERO});
+        let block = |bloom: Bloom| -> Block {
+            let block = json!({"hash": B256::ZERO, "timestamp": "0x1", "logsBloom": bloom,
+                "transactions": []});
+            serde_json::from_value(block).unwrap()
+        };
+        let mut bloom = Bloom::ZERO;
+        bloom.accrue_raw_log(token, &[TRANSFER, B256::ZERO]);
+        for (all, told) in [(json!([]), None), (json!([log]), Some(1))] {
+            let url = node(move |_, params| match params[0].get("address") {
+                Some(_) => json!([]),
+                None => all.clone(),
+            });
+            let chain = Chain::new(Rpc::new(&url.await).unwrap());
+            let transfers = chain.transfers(&block(bloom), &[token]).await;
+            assert_eq!(transfers.ok().map(|logs| logs.len()), told);
+            let of_other = chain.transfers(&block(bloom), &[other]).await.unwrap();
+            assert!(of_other.is_empty(), "its filter says so");
+            let full = block(Bloom::repeat_byte(0xff));
+            assert!(chain.transfers(&full, &[token]).await.unwrap().is_empty(), "it says nothing");
+        }
     }
 }

@@ -104,7 +104,7 @@ impl Deposits {
             }
         }
         let tokens: Vec<Address> = assets.clone().filter_map(|(_, asset)| asset.contract).collect();
-        for log in chain.transfers(block.hash, &tokens).await? {
+        for log in chain.transfers(block, &tokens).await? {
             let transfer = log.transfer().filter(|transfer| self.is_ours(&transfer.to));
             let asset = assets.clone().find(|(_, asset)| asset.contract == Some(log.address));
             let (Some(transfer), Some((code, asset))) = (transfer, asset) else { continue };
