@@ -23,8 +23,8 @@ const CONCURRENCY: u16 = 16;
 const LEASE_SECONDS: u16 = 60;
 /// Longest wait of one lease, in seconds.
 const WAIT_SECONDS: u16 = 20;
-/// Time before a payment that is still being charged is canceled again, in seconds.
-const CHARGING_SECONDS: u32 = 30;
+/// Time before a payment that could not be canceled is canceled again, in seconds.
+const CANCEL_SECONDS: u32 = 30;
 
 /// Leases commands and carries them out.
 ///
@@ -188,15 +188,12 @@ impl Connector {
         // It may have been canceled before: the payment itself says how it is.
         match &*self.stripe.intent(&id).await?.status {
             "canceled" => Ok(done),
-            "processing" => {
-                let reason = "the card is being charged".to_owned();
-                Ok(Outcome::Retry { reason, retry_after_seconds: Some(CHARGING_SECONDS) })
-            }
             "succeeded" => {
                 self.take_intent(&id).await?;
                 Ok(rejected("the payment was made before".to_owned()))
             }
-            _ => Ok(rejected(reason)),
+            // The card is being charged, or was until now: the payment may be made yet.
+            _ => Ok(Outcome::Retry { reason, retry_after_seconds: Some(CANCEL_SECONDS) }),
         }
     }
 
