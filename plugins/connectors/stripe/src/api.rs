@@ -173,7 +173,11 @@ impl Stripe {
                 query.push(("starting_after", last.id().to_owned()));
             }
             let page: Page<T> = self.call(Method::GET, path, &query, None).await?;
-            let is_last = !page.has_more || page.data.is_empty();
+            let is_last = !page.has_more;
+            if page.data.is_empty() && !is_last {
+                let reason = format!("the provider's {path}: the list ends in the middle");
+                return Err(ApiError::Passing(reason));
+            }
             objects.extend(page.data);
             if is_last {
                 return Ok(objects);
@@ -266,6 +270,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fake;
 
     #[test]
     fn only_a_refusal_for_good_ends_a_command() {
@@ -289,6 +294,22 @@ mod tests {
             assert!(!of(status).to_string().contains("sk_"), "a key is never repeated");
         }
         assert!(matches!(refusal(StatusCode::BAD_REQUEST, "x", b"<html>"), ApiError::Refused(_)));
+    }
+
+    #[tokio::test]
+    async fn a_list_that_ends_in_the_middle_is_none() {
+        for (has_more, count) in [(true, None), (false, Some(1))] {
+            let connector = fake::connector(move |heard| {
+                if heard.line.contains("starting_after=re_1") {
+                    return (200, json!({"data": [], "has_more": has_more}));
+                }
+                let refund = json!({"id": "re_1", "amount": 1, "currency": "eur", "created": 1});
+                (200, json!({"data": [refund], "has_more": true}))
+            })
+            .await;
+            let refunds = connector.stripe.refunds("pi_1").await;
+            assert_eq!(refunds.ok().map(|refunds| refunds.len()), count);
+        }
     }
 
     #[test]
