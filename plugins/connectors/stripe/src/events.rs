@@ -86,7 +86,7 @@ impl Connector {
 
     async fn object_of(&self, event: &Event) -> Result<(), TakeError> {
         let object = &event.data.object;
-        let id = object.id.as_deref().unwrap_or_default();
+        let id = object.id();
         match &*event.kind {
             "payment_intent.succeeded" | "payment_intent.canceled" => self.take_intent(id).await,
             "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
@@ -94,7 +94,7 @@ impl Connector {
                 self.take_refund(&refund).await
             }
             "charge.refunded" => {
-                let Some(intent) = &object.payment_intent else { return Ok(()) };
+                let Some(intent) = object.payment_intent() else { return Ok(()) };
                 for refund in self.stripe.refunds(intent).await? {
                     self.take_refund(&refund).await?;
                 }

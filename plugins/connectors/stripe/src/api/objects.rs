@@ -1,6 +1,6 @@
 //! The objects of Stripe's API, as far as they matter here.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A payment.
@@ -15,7 +15,7 @@ pub(crate) struct Intent {
     created: i64,
     pub(crate) canceled_at: Option<i64>,
     pub(crate) cancellation_reason: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "notes")]
     pub(crate) metadata: Metadata,
     /// The charge, or its id.
     #[serde(default)]
@@ -42,6 +42,11 @@ pub(crate) struct Metadata {
     pub(crate) command: Option<String>,
 }
 
+/// The notes on a payment or a refund, which may have null in place of them.
+fn notes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metadata, D::Error> {
+    Option::<Metadata>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// A refund.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Refund {
@@ -53,7 +58,7 @@ pub(crate) struct Refund {
     pub(crate) created: i64,
     pub(crate) payment_intent: Option<String>,
     pub(crate) failure_reason: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "notes")]
     pub(crate) metadata: Metadata,
 }
 
@@ -117,11 +122,27 @@ pub(crate) struct EventData {
     pub(crate) object: EventObject,
 }
 
-/// The object that an event is about.
+/// The object that an event is about: one of any kind, whose members may be of any form. What could not
+/// be read would hide the other events of its page.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct EventObject {
-    pub(crate) id: Option<String>,
-    pub(crate) payment_intent: Option<String>,
+    #[serde(default)]
+    id: Value,
+    /// The payment's id, or the payment.
+    #[serde(default)]
+    payment_intent: Value,
+}
+
+impl EventObject {
+    /// Its id; empty without one.
+    pub(crate) fn id(&self) -> &str {
+        self.id.as_str().unwrap_or_default()
+    }
+
+    /// Id of the payment that it names.
+    pub(crate) fn payment_intent(&self) -> Option<&str> {
+        self.payment_intent.as_str().or_else(|| self.payment_intent["id"].as_str())
+    }
 }
 
 #[cfg(test)]
@@ -142,5 +163,20 @@ mod tests {
         assert_eq!(intent(json!("ch_1")).charged_at(), 5);
         assert_eq!(intent(Value::Null).charged(), 90);
         assert_eq!(intent(Value::Null).metadata.order.as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn what_is_null_or_of_another_form_is_read_all_the_same() {
+        let refund = json!({"id": "re_1", "amount": 1, "currency": "eur", "created": 1,
+            "metadata": null});
+        assert_eq!(Refund::deserialize(refund).unwrap().metadata.command, None);
+        let read = |object: Value| EventObject::deserialize(object).unwrap();
+        for payment in [json!("pi_1"), json!({"id": "pi_1"})] {
+            let charge = read(json!({"id": "ch_1", "payment_intent": payment}));
+            assert_eq!((charge.id(), charge.payment_intent()), ("ch_1", Some("pi_1")));
+        }
+        for other in [json!({}), json!({"id": 7, "payment_intent": [7]})] {
+            assert_eq!((read(other.clone()).id(), read(other).payment_intent()), ("", None));
+        }
     }
 }
