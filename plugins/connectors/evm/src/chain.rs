@@ -153,6 +153,20 @@ impl Chain {
         self.0.call("eth_chainId", json!([])).await.map(|id: U64| id.to())
     }
 
+    /// Checks that the node is of the chain with this id. Another one may answer at its URL since the
+    /// start.
+    ///
+    /// # Errors
+    /// Also when it is of another chain: what it tells is of other coins, and of other nonces.
+    pub(crate) async fn check_id(&self, id: u64) -> Result<(), RpcError> {
+        let found = self.id().await?;
+        if found == id {
+            return Ok(());
+        }
+        let (method, reason) = ("eth_chainId", format!("it is {found}, not {id}"));
+        Err(RpcError::Answer { method, reason })
+    }
+
     /// Number of the latest block.
     pub(crate) async fn head(&self) -> Result<u64, RpcError> {
         self.0.call("eth_blockNumber", json!([])).await.map(|number: U64| number.to())

@@ -70,8 +70,15 @@ impl Deposits {
         let head = chain.head().await?;
         let confirmations = confirmations(settings);
         let end = head.saturating_add(2).saturating_sub(confirmations);
+        if first < end {
+            chain.check_id(settings.chain.id).await?;
+        }
         for number in first..end {
-            let Some(block) = chain.block(number).await? else { return Ok(()) };
+            let Some(block) = chain.block(number).await? else {
+                // One that lags behind, or has forgotten it.
+                let (method, reason) = ("eth_getBlockByNumber", format!("no block {number}"));
+                return Err(RpcError::Answer { method, reason }.into());
+            };
             for deposit in self.deposits(settings, chain, &block).await? {
                 deposit.tell(edge, &block, confirmations).await?;
             }
@@ -171,6 +178,7 @@ impl Deposit<'_> {
 mod tests {
     use std::path::Path;
 
+    use rampart_connector::{EdgeSettings, SecretSource};
     use serde_json::Value;
 
     use super::super::Range;
@@ -258,6 +266,34 @@ mod tests {
         };
         assert_eq!(begun("0x63").await, Some(100));
         assert_eq!(begun("0xc7").await, Some(100), "what came in between is looked at");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_block_that_the_node_does_not_tell_is_waited_for() {
+        let folder = std::env::temp_dir().join(format!("rampart-look-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings: Settings = rampart_connector::program::read(Path::new("evm.toml")).unwrap();
+        std::fs::write(folder.join("token"), "rcn_abc").unwrap();
+        let token = SecretSource::File(folder.join("token"));
+        let edge = EdgeSettings { url: "http://127.0.0.1:9".to_owned(), token, ca_file: None };
+        let edge = Client::new(&edge).unwrap();
+        let watched =
+            DepositSettings { keys: public_key(), first_index: 0, first_block: Some(100) };
+        let deposits = Deposits::open(&watched, &folder).unwrap();
+        for (id, told) in [
+            ("0x2", "eth_chainId: the answer cannot be read: it is 2, not 1"),
+            ("0x1", "eth_getBlockByNumber: the answer cannot be read: no block 100"),
+        ] {
+            let url = node(move |method, _| match method {
+                "eth_blockNumber" => json!("0x7d0"),
+                "eth_chainId" => json!(id),
+                _ => Value::Null,
+            });
+            let chain = Chain::new(Rpc::new(&url.await).unwrap());
+            let held_up = deposits.look(&settings, &chain, &edge).await.unwrap_err();
+            assert_eq!((&*held_up.to_string(), deposits.next_block()), (told, Some(100)));
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -212,6 +212,7 @@ impl Payout<'_> {
             let blocks = attempt.since_block..=final_block;
             return match chain.taker(account, attempt.nonce, blocks).await? {
                 Some(taker) if attempt.hashes().all(|hash| hash != taker) => {
+                    chain.check_id(self.worker.settings.chain.id).await?;
                     self.bury(attempt, taker).await
                 }
                 // It is ours, or the node does not tell: the next look will.

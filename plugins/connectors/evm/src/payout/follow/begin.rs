@@ -53,10 +53,12 @@ impl Payout<'_> {
             drop(nonces);
             return self.retry(reason).await;
         }
+        let chain_id = self.worker.settings.chain.id;
+        chain.check_id(chain_id).await?;
         let since_block = chain.head().await?;
         let count = chain.count(signer.address(), At::Pending).await?;
         let nonce = nonces.take(&self.command.id, count, spending);
-        let slot = Slot { chain_id: self.worker.settings.chain.id, nonce };
+        let slot = Slot { chain_id, nonce };
         let transaction = transfer.transaction(slot, gas, fees);
         let signed = match signer.sign(transaction).await {
             Ok(signed) => signed,

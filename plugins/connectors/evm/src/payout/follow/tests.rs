@@ -198,3 +198,36 @@ async fn a_transfer_whose_gas_no_node_finds_gives_its_slot_back() {
     assert_eq!(payout(&worker, &command).step().await.unwrap(), Step::Ended);
     assert_eq!(told.try_recv().unwrap()["outcome"], "retry");
 }
+
+#[tokio::test]
+async fn a_nonce_that_is_used_on_another_chain_is_not_used() {
+    let folder = Folder::new("chain");
+    let (id, settings) = (1, folder.secret("former", &"46".repeat(32)));
+    let ours = Signer::open(&KeySettings::Secret(settings), &folder.0, id + 1).unwrap().address();
+    // The same account has used the nonce there.
+    let url = node(move |method, params| match method {
+        "eth_blockNumber" => json!("0x3e8"),
+        "eth_chainId" => json!("0x2"),
+        "eth_getTransactionCount" => {
+            let block = params[1].as_str().unwrap();
+            json!(if block > "0x380" { "0x6" } else { "0x5" })
+        }
+        "eth_getBlockByNumber" => {
+            let taker = json!({"hash": B256::repeat_byte(9), "from": ours, "to": null,
+                "value": "0x0", "nonce": "0x5"});
+            json!({"hash": B256::ZERO, "timestamp": "0x1", "transactions": [taker]})
+        }
+        _ => Value::Null,
+    });
+    let worker = worker(&folder, &url.await);
+    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
+    let slot = Slot { chain_id: id, nonce: 5 };
+    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
+    let signed = worker.signer.sign(unsigned).await.unwrap();
+    let command =
+        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 800, "signed": [signed]}]}));
+    let mut payout = payout(&worker, &command);
+    let held_up = payout.step().await.unwrap_err().to_string();
+    assert_eq!(held_up, "eth_chainId: the answer cannot be read: it is 2, not 1");
+    assert!(payout.checkpoint.live().is_some(), "another nonce would pay twice");
+}
