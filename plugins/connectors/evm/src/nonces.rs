@@ -33,7 +33,7 @@ pub(crate) struct Needed {
     pub(crate) native: U256,
 }
 
-/// A command's nonce, and what its transaction takes until a block has it.
+/// A payout's nonce, and what its transaction takes until a block has it.
 #[derive(Clone, Copy, Debug)]
 struct HeldNonce {
     nonce: u64,
@@ -43,38 +43,39 @@ struct HeldNonce {
 /// Nonces of the payouts that this process carries out.
 #[derive(Debug, Default)]
 pub(crate) struct Nonces {
-    /// By the id of the command.
+    /// By the name of who carries it out: of one command there may be two, while the lease of the one is
+    /// lost and it does not know yet.
     held: BTreeMap<String, HeldNonce>,
     /// Below it every nonce is used for good.
     floor: u64,
 }
 
 impl Nonces {
-    /// The next free nonce for a command, which holds it from now on. `count` is what the node says.
-    pub(crate) fn take(&mut self, command: &str, count: u64, spending: Spending) -> u64 {
+    /// The next free nonce, held from now on. `count` is what the node says.
+    pub(crate) fn take(&mut self, holder: &str, count: u64, spending: Spending) -> u64 {
         let mut nonce = count.max(self.floor);
         while self.held.values().any(|held| held.nonce == nonce) {
             nonce += 1;
         }
-        self.hold(command, nonce, spending);
+        self.hold(holder, nonce, spending);
         nonce
     }
 
-    /// Notes the nonce that a command has, and what its transaction takes.
-    pub(crate) fn hold(&mut self, command: &str, nonce: u64, spending: Spending) {
-        self.held.insert(command.to_owned(), HeldNonce { nonce, spending });
+    /// Notes the nonce that a payout has, and what its transaction takes.
+    pub(crate) fn hold(&mut self, holder: &str, nonce: u64, spending: Spending) {
+        self.held.insert(holder.to_owned(), HeldNonce { nonce, spending });
     }
 
-    /// Notes that a block has a command's transaction: the account has its coins no more.
-    pub(crate) fn mined(&mut self, command: &str) {
-        if let Some(held) = self.held.get_mut(command) {
+    /// Notes that a block has a payout's transaction: the account has its coins no more.
+    pub(crate) fn mined(&mut self, holder: &str) {
+        if let Some(held) = self.held.get_mut(holder) {
             held.spending = Spending::default();
         }
     }
 
-    /// Forgets a command that has ended, or is another process's.
-    pub(crate) fn release(&mut self, command: &str) {
-        self.held.remove(command);
+    /// Forgets a payout that has ended, or is somebody else's.
+    pub(crate) fn release(&mut self, holder: &str) {
+        self.held.remove(holder);
     }
 
     /// Notes that a nonce is used for good.

@@ -131,7 +131,7 @@ pub(crate) mod tests {
         (body, stream)
     }
 
-    pub(crate) async fn answer(mut stream: TcpStream, answer: &str) {
+    async fn answer(mut stream: TcpStream, answer: &str) {
         let answer = format!("HTTP/1.1 200 X\r\nconnection: close\r\n{answer}");
         stream.write_all(answer.as_bytes()).await.unwrap();
     }

@@ -79,7 +79,7 @@ pub(crate) async fn carry_out(worker: &Worker, command: &Command, slot: OwnedSem
                 slot: Some(slot),
             };
             payout.run().await;
-            worker.nonces.lock().await.release(&command.id);
+            worker.nonces.lock().await.release(&payout.holder());
             return;
         }
         Err(outcome) => outcome,
@@ -131,6 +131,12 @@ impl Payout<'_> {
         }
     }
 
+    /// Its name among those that hold nonces. Another lease of the command has another one: what is left of
+    /// a lost lease must not release what the next one holds.
+    fn holder(&self) -> String {
+        format!("{}/{}", self.command.id, self.command.attempt)
+    }
+
     /// Holds the nonce of the live attempt, and its coins until a block has its transaction. One that
     /// another key has signed takes neither from this account.
     async fn hold(&self) {
@@ -138,7 +144,7 @@ impl Payout<'_> {
         let Some((last, account)) = attempt.signed.last().and_then(decode) else { return };
         if account == self.worker.signer.address() {
             let spending = self.spending(transaction::network_fee(&last));
-            self.worker.nonces.lock().await.hold(&self.command.id, attempt.nonce, spending);
+            self.worker.nonces.lock().await.hold(&self.holder(), attempt.nonce, spending);
         }
     }
 
@@ -226,7 +232,7 @@ impl Payout<'_> {
     /// A block has its nonce: it needs no slot, and takes nothing that the balance is not without.
     async fn wait_for_blocks(&mut self) -> Step {
         if self.slot.take().is_some() {
-            self.worker.nonces.lock().await.mined(&self.command.id);
+            self.worker.nonces.lock().await.mined(&self.holder());
         }
         Step::Wait
     }
@@ -237,7 +243,7 @@ impl Payout<'_> {
         tracing::warn!(command, nonce, %taker, "a payout's nonce is used by another transaction");
         self.checkpoint.bury(taker);
         self.use_up(attempt).await;
-        self.worker.nonces.lock().await.release(command);
+        self.worker.nonces.lock().await.release(&self.holder());
         Ok(if self.store().await? == Held::No { Step::Ended } else { Step::Wait })
     }
 

@@ -57,19 +57,24 @@ impl Payout<'_> {
         chain.check_id(chain_id).await?;
         let since_block = chain.head().await?;
         let count = chain.count(signer.address(), At::Pending).await?;
-        let nonce = nonces.take(&self.command.id, count, spending);
+        let nonce = nonces.take(&self.holder(), count, spending);
         let slot = Slot { chain_id, nonce };
         let transaction = transfer.transaction(slot, gas, fees);
         let signed = match signer.sign(transaction).await {
             Ok(signed) => signed,
             Err(error) => {
-                nonces.release(&self.command.id);
+                nonces.release(&self.holder());
                 return Err(error.into());
             }
         };
         let attempt = Attempt { nonce, since_block, signed: vec![signed.clone()], taken_by: None };
         self.checkpoint.begin(attempt);
-        if self.store().await? == Held::No {
+        let stored = self.store().await;
+        if !matches!(stored, Ok(Held::Yes)) {
+            // Before anybody takes the next one: no block would have that without this one.
+            nonces.release(&self.holder());
+        }
+        if stored? == Held::No {
             return Ok(Step::Ended);
         }
         self.send(&signed).await;

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use alloy::primitives::U256;
 use rampart_connector::{Client, EdgeSettings, SecretSource, program};
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 
@@ -15,7 +16,7 @@ use crate::fees::Fees;
 use crate::key::Signer;
 use crate::nonces::{Nonces, Spending};
 use crate::rpc::Rpc;
-use crate::rpc::tests::{answer, node, request};
+use crate::rpc::tests::{node, request};
 use crate::settings::{KeySettings, Settings};
 use crate::transaction::Slot;
 
@@ -59,16 +60,17 @@ fn worker(folder: &Folder, url: &str) -> Worker {
     }
 }
 
-/// An edge that takes everything, and the bodies that it is sent.
-async fn edge(folder: &Folder) -> (Client, mpsc::Receiver<Value>) {
+/// An edge that answers everything with this status, and the bodies that it is sent.
+async fn edge(folder: &Folder, status: u16) -> (Client, mpsc::Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (tell, told) = mpsc::channel();
     tokio::spawn(async move {
         loop {
-            let (body, stream) = request(&listener).await;
+            let (body, mut stream) = request(&listener).await;
             tell.send(serde_json::from_slice(&body).unwrap()).unwrap();
-            answer(stream, "content-length: 2\r\n\r\n{}").await;
+            let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 2");
+            stream.write_all(format!("{head}\r\n\r\n{{}}").as_bytes()).await.unwrap();
         }
     });
     let token = folder.secret("edge.token", "rcn_abc");
@@ -192,7 +194,7 @@ async fn a_transfer_whose_gas_no_node_finds_gives_its_slot_back() {
         _ => json!({"error": {"code": -32000, "message": "gas required exceeds allowance"}}),
     });
     let mut worker = worker(&folder, &url.await);
-    let (edge, told) = edge(&folder).await;
+    let (edge, told) = edge(&folder, 200).await;
     worker.edge = edge;
     let command = command(&Value::Null);
     assert_eq!(payout(&worker, &command).step().await.unwrap(), Step::Ended);
@@ -230,4 +232,34 @@ async fn a_nonce_that_is_used_on_another_chain_is_not_used() {
     let held_up = payout.step().await.unwrap_err().to_string();
     assert_eq!(held_up, "eth_chainId: the answer cannot be read: it is 2, not 1");
     assert!(payout.checkpoint.live().is_some(), "another nonce would pay twice");
+}
+
+#[tokio::test]
+async fn a_lost_lease_holds_no_nonce_and_releases_none() {
+    let folder = Folder::new("lease");
+    let url = node(|method, _| match method {
+        "eth_getBalance" => json!("0x8ac7230489e80000"),
+        "eth_estimateGas" => json!("0x5208"),
+        "eth_feeHistory" => json!({"baseFeePerGas": ["0x1", "0x1"], "reward": [["0x1"]]}),
+        "eth_chainId" => json!("0x1"),
+        _ => json!("0x5"),
+    });
+    let mut worker = worker(&folder, &url.await);
+    let (edge, told) = edge(&folder, 409).await;
+    worker.edge = edge;
+    let first = command(&Value::Null);
+    let mut first = payout(&worker, &first);
+    assert_eq!(first.step().await.unwrap(), Step::Ended);
+    let checkpoint = told.try_recv().unwrap()["checkpoint"].take();
+    let nonce = worker.nonces.lock().await.take("c-2", 5, Spending::default());
+    assert_eq!(nonce, 5, "nobody waits for a block with the one that it did not use");
+    worker.nonces.lock().await.release("c-2");
+    // The checkpoint was stored after all, and the command is leased once more.
+    let mut again = command(&checkpoint);
+    again.attempt = 3;
+    let again = payout(&worker, &again);
+    again.hold().await;
+    worker.nonces.lock().await.release(&first.holder());
+    let nonce = worker.nonces.lock().await.take("c-2", 5, Spending::default());
+    assert_eq!(nonce, 6, "the next lease holds it");
 }
