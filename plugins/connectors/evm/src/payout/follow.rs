@@ -222,7 +222,7 @@ impl Payout<'_> {
                     self.bury(attempt, taker).await
                 }
                 // It is ours, or the node does not tell: the next look will.
-                _ => Ok(Step::Wait),
+                _ => Ok(self.wait_for_blocks().await),
             };
         }
         // In a block of somebody else's that is not final, it must wait for what becomes of that.

@@ -1,14 +1,14 @@
 //! Steps of a payout over a node that is played.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use alloy::primitives::U256;
 use rampart_connector::{Client, EdgeSettings, SecretSource, program};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::*;
 use crate::chain::Chain;
@@ -86,6 +86,16 @@ fn command(checkpoint: &Value) -> Command {
     serde_json::from_value(command).unwrap()
 }
 
+/// The payout with a transaction of nonce 5 that this key has signed and nobody has sent, and its bytes.
+async fn begun(worker: &Worker, signer: &Signer) -> (Command, Bytes) {
+    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
+    let slot = Slot { chain_id: worker.settings.chain.id, nonce: 5 };
+    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
+    let signed = signer.sign(unsigned).await.unwrap();
+    let attempt = json!({"nonce": 5, "sinceBlock": 800, "signed": [signed]});
+    (command(&json!({ "attempts": [attempt] })), signed)
+}
+
 fn payout<'a>(worker: &'a Worker, command: &'a Command) -> Payout<'a> {
     let (body, order, checkpoint) = read(worker, command).unwrap();
     let (renewed_at, signed_at) = (now(), now());
@@ -111,12 +121,7 @@ async fn a_payout_is_sent_again_though_old_states_are_not_kept() {
     });
     let mut worker = worker(&folder, &url.await);
     worker.settings.assets.get_mut("ETH").unwrap().confirmations = 500;
-    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
-    let slot = Slot { chain_id: worker.settings.chain.id, nonce: 5 };
-    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
-    let signed = worker.signer.sign(unsigned).await.unwrap();
-    let command =
-        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 990, "signed": [signed]}]}));
+    let (command, signed) = begun(&worker, &worker.signer).await;
     // Killed before it was sent.
     let mut payout = payout(&worker, &command);
     assert_eq!(payout.step().await.unwrap(), Step::Wait);
@@ -170,12 +175,7 @@ async fn a_payout_that_another_key_has_begun_is_sent_by_that_alone() {
     });
     let mut worker = worker(&folder, &url.await);
     worker.settings.payouts.stuck_seconds = 0;
-    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
-    let slot = Slot { chain_id: worker.settings.chain.id, nonce: 5 };
-    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
-    let signed = former.sign(unsigned).await.unwrap();
-    let command =
-        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 990, "signed": [signed]}]}));
+    let (command, signed) = begun(&worker, &former).await;
     let mut payout = payout(&worker, &command);
     payout.hold().await;
     assert_eq!(payout.step().await.unwrap(), Step::Wait);
@@ -204,8 +204,8 @@ async fn a_transfer_whose_gas_no_node_finds_gives_its_slot_back() {
 #[tokio::test]
 async fn a_nonce_that_is_used_on_another_chain_is_not_used() {
     let folder = Folder::new("chain");
-    let (id, settings) = (1, folder.secret("former", &"46".repeat(32)));
-    let ours = Signer::open(&KeySettings::Secret(settings), &folder.0, id + 1).unwrap().address();
+    let key = KeySettings::Secret(folder.secret("key", &"46".repeat(32)));
+    let ours = Signer::open(&key, &folder.0, 2).unwrap().address();
     // The same account has used the nonce there.
     let url = node(move |method, params| match method {
         "eth_blockNumber" => json!("0x3e8"),
@@ -222,12 +222,7 @@ async fn a_nonce_that_is_used_on_another_chain_is_not_used() {
         _ => Value::Null,
     });
     let worker = worker(&folder, &url.await);
-    let order = command(&Value::Null).body::<PayoutBody>().unwrap().order(&worker.settings);
-    let slot = Slot { chain_id: id, nonce: 5 };
-    let unsigned = order.unwrap().transfer.transaction(slot, 21_000, Fees { max: 9, priority: 2 });
-    let signed = worker.signer.sign(unsigned).await.unwrap();
-    let command =
-        command(&json!({"attempts": [{"nonce": 5, "sinceBlock": 800, "signed": [signed]}]}));
+    let (command, _) = begun(&worker, &worker.signer).await;
     let mut payout = payout(&worker, &command);
     let held_up = payout.step().await.unwrap_err().to_string();
     assert_eq!(held_up, "eth_chainId: the answer cannot be read: it is 2, not 1");
@@ -262,4 +257,22 @@ async fn a_lost_lease_holds_no_nonce_and_releases_none() {
     worker.nonces.lock().await.release(&first.holder());
     let nonce = worker.nonces.lock().await.take("c-2", 5, Spending::default());
     assert_eq!(nonce, 6, "the next lease holds it");
+}
+
+#[tokio::test]
+async fn a_payout_whose_nonce_is_used_keeps_no_slot() {
+    let folder = Folder::new("slot");
+    // Final, and by a block that the node does not tell any more.
+    let url = node(|method, _| match method {
+        "eth_blockNumber" => json!("0x3e8"),
+        "eth_getTransactionCount" => json!("0x6"),
+        _ => Value::Null,
+    });
+    let worker = worker(&folder, &url.await);
+    let (command, _) = begun(&worker, &worker.signer).await;
+    let mut payout = payout(&worker, &command);
+    let slots = Arc::new(Semaphore::new(1));
+    payout.slot = Some(Arc::clone(&slots).try_acquire_owned().unwrap());
+    assert_eq!(payout.step().await.unwrap(), Step::Wait);
+    assert_eq!(slots.available_permits(), 1);
 }
