@@ -204,7 +204,7 @@ impl Payout<'_> {
             if let Some(receipt) = chain.receipt(hash).await? {
                 let depth = head.saturating_add(1).saturating_sub(receipt.block_number.to());
                 if depth < self.order.confirmations {
-                    return Ok(self.wait_for_blocks().await);
+                    return Ok(self.wait_for_blocks());
                 }
                 return self.finish(attempt, hash, &receipt).await;
             }
@@ -222,17 +222,19 @@ impl Payout<'_> {
                     self.bury(attempt, taker).await
                 }
                 // It is ours, or the node does not tell: the next look will.
-                _ => Ok(self.wait_for_blocks().await),
+                _ => Ok(self.wait_for_blocks()),
             };
         }
         // In a block of somebody else's that is not final, it must wait for what becomes of that.
-        Ok(self.wait_for_blocks().await)
+        Ok(self.wait_for_blocks())
     }
 
     /// A block has its nonce: it needs no slot, and takes nothing that the balance is not without.
-    async fn wait_for_blocks(&mut self) -> Step {
-        if self.slot.take().is_some() {
-            self.worker.nonces.lock().await.mined(&self.holder());
+    fn wait_for_blocks(&mut self) -> Step {
+        self.slot = None;
+        // Somebody who has them may wait for the edge: then the next look notes it.
+        if let Ok(mut nonces) = self.worker.nonces.try_lock() {
+            nonces.mined(&self.holder());
         }
         Step::Wait
     }
@@ -258,6 +260,10 @@ impl Payout<'_> {
     async fn nudge(&mut self, attempt: &Attempt) -> Result<Step, Trouble> {
         let settings = &self.worker.settings.payouts;
         let Some(last) = attempt.signed.last() else { return Ok(Step::Wait) };
+        if self.slot.is_none() {
+            // The block that had it is not on the chain any more, and the balance has its coins again.
+            self.hold().await;
+        }
         let is_stuck = self.signed_at.elapsed() > Duration::from_secs(settings.stuck_seconds);
         if is_stuck && attempt.can_grow() {
             self.signed_at = now();

@@ -1,6 +1,7 @@
 //! Steps of a payout over a node that is played.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use alloy::primitives::U256;
@@ -275,4 +276,32 @@ async fn a_payout_whose_nonce_is_used_keeps_no_slot() {
     payout.slot = Some(Arc::clone(&slots).try_acquire_owned().unwrap());
     assert_eq!(payout.step().await.unwrap(), Step::Wait);
     assert_eq!(slots.available_permits(), 1);
+}
+
+#[tokio::test]
+async fn coins_are_on_their_way_again_when_their_block_is_replaced() {
+    let folder = Folder::new("replaced");
+    let is_mined = Arc::new(AtomicBool::new(true));
+    let told = Arc::clone(&is_mined);
+    let url = node(move |method, _| match (method, told.load(Ordering::SeqCst)) {
+        ("eth_blockNumber", _) => json!("0x3e8"),
+        ("eth_getTransactionReceipt", true) => {
+            json!({"blockNumber": "0x3e8", "blockHash": B256::ZERO, "status": "0x1",
+                "gasUsed": "0x5208", "effectiveGasPrice": "0x1", "logs": []})
+        }
+        ("eth_getTransactionCount", _) => json!("0x5"),
+        _ => Value::Null,
+    });
+    let worker = worker(&folder, &url.await);
+    let (command, _) = begun(&worker, &worker.signer).await;
+    let mut payout = payout(&worker, &command);
+    payout.hold().await;
+    let needed = async || worker.nonces.lock().await.needed(&Spending::default()).native;
+    let on_its_way = needed().await;
+    assert!(on_its_way > payout.order.transfer.units, "coins and fee");
+    for (mined, expected) in [(true, U256::ZERO), (false, on_its_way), (true, U256::ZERO)] {
+        is_mined.store(mined, Ordering::SeqCst);
+        assert_eq!(payout.step().await.unwrap(), Step::Wait);
+        assert_eq!(needed().await, expected);
+    }
 }
