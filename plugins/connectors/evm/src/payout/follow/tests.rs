@@ -65,7 +65,7 @@ fn worker(folder: &Folder, url: &str) -> Worker {
 async fn edge(folder: &Folder, status: u16) -> (Client, mpsc::Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(8);
     tokio::spawn(async move {
         loop {
             let (body, mut stream) = request(&listener).await;
@@ -107,7 +107,7 @@ fn payout<'a>(worker: &'a Worker, command: &'a Command) -> Payout<'a> {
 #[tokio::test]
 async fn a_payout_is_sent_again_though_old_states_are_not_kept() {
     let folder = Folder::new("resend");
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(8);
     let url = node(move |method, params| match method {
         "eth_blockNumber" => json!("0x3e8"),
         "eth_getTransactionCount" if params[1] == "0x3e8" => json!("0x5"),
@@ -161,7 +161,7 @@ async fn a_payout_that_another_key_has_begun_is_sent_by_that_alone() {
     let folder = Folder::new("former");
     let former = KeySettings::Secret(folder.secret("former", &"47".repeat(32)));
     let former = Signer::open(&former, &folder.0, 1).unwrap();
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(8);
     let account = json!(former.address());
     // The account that pays now has used the nonce, for good.
     let url = node(move |method, params| match method {
