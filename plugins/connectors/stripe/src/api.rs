@@ -42,6 +42,9 @@ pub(crate) enum ApiError {
     /// The key lacks the permission for it: it had no effect, and may succeed later.
     #[error("the provider's key lacks the permission for {0}")]
     Forbidden(String),
+    /// It had its effect, if it has one; the answer lacks what is needed of it, and would again.
+    #[error("the provider's {0} cannot be read")]
+    Unreadable(String),
     /// There is no such object.
     #[error("the account has no {0}")]
     Missing(String),
@@ -217,8 +220,7 @@ impl Stripe {
         if !status.is_success() {
             return Err(refusal(status, path, &body));
         }
-        let unreadable = |error| ApiError::Unknown(format!("cannot read the provider: {error}"));
-        serde_json::from_slice(&body).map_err(unreadable)
+        serde_json::from_slice(&body).map_err(|error| unreadable(path, &error))
     }
 }
 
@@ -236,6 +238,20 @@ fn silent(error: impl Display) -> ApiError {
     ApiError::Unknown(format!("the provider does not answer: {error}"))
 }
 
+/// The meaning of an answer of another form. Without its values, which may be secret.
+fn unreadable(path: &str, error: &serde_json::Error) -> ApiError {
+    if !error.is_data() {
+        return ApiError::Unknown("the provider's answer is cut off, or no JSON".to_owned());
+    }
+    tracing::warn!(path, column = error.column(), "an object of the provider cannot be read");
+    ApiError::Unreadable(collection(path).to_owned())
+}
+
+/// The collection of the object at a path.
+fn collection(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
+}
+
 /// The meaning of an answer that is no success.
 fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ApiError {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -246,10 +262,7 @@ fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ApiError {
         StatusCode::UNAUTHORIZED => {
             ApiError::Passing("the provider refuses the secret key".to_owned())
         }
-        StatusCode::FORBIDDEN => {
-            let collection = path.split('/').next().unwrap_or(path);
-            ApiError::Forbidden(collection.to_owned())
-        }
+        StatusCode::FORBIDDEN => ApiError::Forbidden(collection(path).to_owned()),
         StatusCode::NOT_FOUND => ApiError::Missing(path.to_owned()),
         StatusCode::TOO_MANY_REQUESTS => {
             ApiError::Passing(format!("the provider is busy: {message}"))

@@ -256,6 +256,7 @@ impl Connector {
 fn perhaps_made(error: ApiError) -> Interrupted {
     match error {
         ApiError::Unknown(reason) => Interrupted::Unknown(reason),
+        error @ ApiError::Unreadable(_) => Interrupted::Unknown(error.to_string()),
         error => Interrupted::Provider(error),
     }
 }

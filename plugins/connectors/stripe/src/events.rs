@@ -61,7 +61,7 @@ impl Connector {
                 );
                 Ok(())
             }
-            Err(TakeError::Api(error @ ApiError::Forbidden(_))) => {
+            Err(TakeError::Api(error @ (ApiError::Forbidden(_) | ApiError::Unreadable(_)))) => {
                 self.pass_over(event, &error.to_string()).await
             }
             Err(TakeError::Api(error)) => Err(error.into()),
@@ -74,8 +74,8 @@ impl Connector {
         taken
     }
 
-    /// Tells an operator of an event whose object the key may not read, and goes on: every one behind it
-    /// would wait for the permission.
+    /// Tells an operator of an event whose object the key may not read, or has a form that cannot be, and
+    /// goes on: every one behind it would wait for the permission, or for another version.
     async fn pass_over(&self, event: &Event, cause: &str) -> Result<(), NotTaken> {
         self.report(&facts::passed_over(event, cause)).await?;
         let count = self.passed_over.count(cause);

@@ -48,7 +48,7 @@ pub(crate) fn refund_failed(refund: &Refund) -> Option<Value> {
     })
 }
 
-/// The report that an event was passed over, because its object may not be read.
+/// The report that an event was passed over, because its object cannot be read.
 pub(crate) fn passed_over(event: &Event, cause: &str) -> Value {
     let mut report = fact("health", &format!("event/{}", event.id), event.created);
     report["outcome"] = json!("event passed over");

@@ -89,9 +89,16 @@ mod tests {
     use crate::fake;
 
     #[tokio::test]
-    async fn an_event_whose_object_the_key_may_not_read_is_passed_over() {
-        // A key that is refused as a whole may be good again: what it was to read waits.
-        for (status, expected) in [(403, &["health", "payment.received"][..]), (401, &[][..])] {
+    async fn an_event_whose_object_cannot_be_read_is_passed_over() {
+        let forbidden = "the provider's key lacks the permission for disputes";
+        let told = &["health", "payment.received"][..];
+        for (status, expected, reason) in [
+            (403, told, forbidden),
+            // It lacks what every dispute has.
+            (200, told, "the provider's disputes cannot be read"),
+            // A key that is refused as a whole may be good again: what it was to read waits.
+            (401, &[][..], ""),
+        ] {
             let (tell, told) = mpsc::sync_channel(8);
             let connector = fake::connector(move |heard| {
                 let is = |line: &str| heard.line.starts_with(line);
@@ -123,7 +130,6 @@ mod tests {
             let kinds: Vec<_> = told.iter().map(|fact| fact["kind"].as_str().unwrap()).collect();
             assert_eq!((kinds.as_slice(), seen.ids.len()), (expected, expected.len()), "{status}");
             if let Some(health) = told.first() {
-                let reason = "the provider's key lacks the permission for disputes";
                 assert_eq!(health["outcome"], "event passed over");
                 assert_eq!(
                     (&health["reason"], &health["providerReference"]),

@@ -56,6 +56,8 @@ async fn a_refund_that_was_perhaps_made_has_no_result() {
         (2, "nothing", 200, Some("done")),
         (1, "post /v1/refunds", 500, None),
         (1, "post /v1/refunds", 409, None),
+        // It was made, and its answer lacks what every refund has.
+        (1, "post /v1/refunds", 200, None),
         // It was made, and cannot be told of.
         (1, "get /v1/payment_intents/pi_1", 500, None),
         (1, "get /v1/payment_intents/pi_1", 429, None),
