@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::{changes, lose_first_change, until_a_lock_is_awaited};
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
 
@@ -315,16 +315,6 @@ async fn an_account_is_erased_by_its_password() {
     let actor = json!(format!("user:{}", visit.id));
     assert_eq!((&row["actor"], &row["target"]), (&actor, &json!(visit.id)));
     visit.act(&again, "show").await.assert_status(400);
-}
-
-#[tokio::test]
-async fn an_erasure_that_lost_to_a_deadlock_is_tried_again() {
-    let visit = Visit::start().await;
-    let page = visit.sign_in().await;
-    lose_first_change(visit.context.db(), "personal_key").await;
-    let done = visit.act(&page, "erase&password=password-of-ada").await;
-    assert!(done.assert_status(200).text().contains("Je account is gewist."));
-    assert_eq!(changes(visit.context.db()).await, 2);
 }
 
 #[tokio::test]

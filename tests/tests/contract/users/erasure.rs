@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::buyer::WALLET;
+use rampart_tests::cluster::{changes, lose_first_change};
 use rampart_tests::connector::Connector;
 use rampart_tests::dump;
 use rampart_tests::order_fixture::OrderFixture;
@@ -14,6 +15,7 @@ use rampart_tests::user::{image, registration};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
+use super::Visit;
 use super::documents::registered;
 
 const IBAN: &str = "NL58ABNA0000000001";
@@ -377,4 +379,14 @@ async fn a_key_that_an_older_edge_stored_is_moved() {
     assert_eq!(execute(&context, "select from personal_key").await, 1);
     let info = ada.get("/api/v1/user/info").await.assert_status(200).json();
     assert_eq!(info["firstName"], "Ada");
+}
+
+#[tokio::test]
+async fn an_erasure_that_lost_to_a_deadlock_is_tried_again() {
+    let visit = Visit::start().await;
+    let page = visit.sign_in().await;
+    lose_first_change(visit.context.db(), "personal_key").await;
+    let done = visit.act(&page, "erase&password=password-of-ada").await;
+    assert!(done.assert_status(200).text().contains("Je account is gewist."));
+    assert_eq!(changes(visit.context.db()).await, 2);
 }
