@@ -2,6 +2,11 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use ipnet::{IpNet, Ipv4Net};
+
+/// Length of the prefix of IPv4 addresses mapped into IPv6, `::ffff:0:0/96`.
+const MAPPED_PREFIX_BITS: u8 = 96;
+
 /// The addresses that share one limit: an IPv4 address, mapped into IPv6 or not, or the /64 network
 /// that one IPv6 customer gets.
 pub fn network(address: IpAddr) -> IpAddr {
@@ -12,6 +17,17 @@ pub fn network(address: IpAddr) -> IpAddr {
         }
         v4 @ IpAddr::V4(_) => v4,
     }
+}
+
+/// The network that canonical addresses are in: one of IPv4 addresses mapped into IPv6, whose
+/// addresses are IPv4 by then, is that of IPv4.
+pub fn canonical_network(network: IpNet) -> IpNet {
+    let IpNet::V6(v6) = network else { return network };
+    let mapped = || {
+        let length = v6.prefix_len().checked_sub(MAPPED_PREFIX_BITS)?;
+        Ipv4Net::new(v6.addr().to_ipv4_mapped()?, length).ok()
+    };
+    mapped().map_or(network, IpNet::V4)
 }
 
 #[cfg(test)]
@@ -27,5 +43,16 @@ mod tests {
         assert_eq!(network("::ffff:192.0.2.7"), "192.0.2.7");
         assert_ne!(network("::ffff:192.0.2.7"), network("::ffff:192.0.2.8"));
         assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
+    }
+
+    #[test]
+    fn a_network_mapped_into_ipv6_is_one_of_ipv4() {
+        let canonical = |text: &str| canonical_network(text.parse().unwrap()).to_string();
+        assert_eq!(canonical("::ffff:10.0.0.0/104"), "10.0.0.0/8");
+        assert_eq!(canonical("::ffff:192.0.2.7/128"), "192.0.2.7/32");
+        assert_eq!(canonical("::ffff:0.0.0.0/96"), "0.0.0.0/0");
+        for same in ["10.0.0.0/8", "2001:db8::/32", "::/0", "::ffff:0:0/95"] {
+            assert_eq!(canonical(same), same);
+        }
     }
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub(crate) use self::admin::Admin;
 pub(crate) use self::connectors::Connectors;
 use self::listener_tls::ListenerTls;
+use rampart_core::platform::network::canonical_network;
 use rampart_core::platform::settings::Acme;
 
 use super::tls::{KeyPair, Tls};
@@ -258,8 +259,8 @@ fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAdd
 /// Networks; an address alone is a network of its own.
 fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
     let network = |text: &str| {
-        let alone = || text.parse().ok().map(|address: IpAddr| IpNet::from(address.to_canonical()));
-        text.parse().ok().or_else(alone)
+        let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+        text.parse().ok().or_else(alone).map(canonical_network)
     };
     one_or_many(deserializer, "a network such as 10.0.0.0/8", network)
 }

@@ -138,4 +138,13 @@ mod tests {
         assert_eq!(of_request("10.0.0.1", &["192.0.2.1,"]), "10.0.0.1");
         assert_eq!(of_request("10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
     }
+
+    #[test]
+    fn a_trusted_network_mapped_into_ipv6_is_one_of_ipv4() {
+        for network in ["::ffff:10.0.0.0/104", "::ffff:10.0.0.7"] {
+            let edge = serde_json::json!({"forwarded_for": true, "trusted_proxies": network});
+            let clients = ClientAddresses::new(&serde_json::from_value(edge).unwrap());
+            assert!(clients.is_shared([10, 0, 0, 7].into()), "{network}");
+        }
+    }
 }

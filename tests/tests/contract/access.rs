@@ -327,6 +327,10 @@ async fn a_partners_networks_hold_for_every_credential() {
     let path = format!("/admin/v1/partners/{}", acme.slug);
     let read = context.admin(Method::GET, &path, json!({})).await.json();
     assert_eq!(read["allowedAddresses"], json!(["192.0.2.0/24", "2001:db8::/32"]));
+    set(&context, &acme, json!({"allowedAddresses": ["::ffff:192.0.2.0/120"]})).await;
+    for answer in from("192.0.2.7").await {
+        answer.assert_status(200);
+    }
     set(&context, &acme, json!({"allowedAddresses": []})).await;
     acme.get(READ).await.assert_status(200);
     for bad in [json!(["nowhere"]), json!(vec!["192.0.2.0/24"; 65])] {

@@ -18,6 +18,7 @@ use crate::platform::crypto::Secret;
 use crate::platform::crypto::day_key::DayKey;
 use crate::platform::db::{BrokenRow, Readable, readable};
 use crate::platform::error::{Error, Result};
+use crate::platform::network::canonical_network;
 use crate::platform::rate_limit::Quota;
 use crate::platform::settings::Gate;
 use crate::policies::runtime::TenantPolicies;
@@ -229,7 +230,10 @@ fn quotas(texts: &BTreeMap<String, String>) -> Result<BTreeMap<String, Quota>> {
 }
 
 fn senders(networks: &[String], certificate: Option<String>) -> Result<AllowedSenders> {
-    let parse = |text: &String| text.parse().map_err(|e| Error::internal("read a network", e));
+    let parse = |text: &String| {
+        let network: IpNet = text.parse().map_err(|e| Error::internal("read a network", e))?;
+        Ok(canonical_network(network))
+    };
     let networks: Vec<IpNet> = networks.iter().map(parse).collect::<Result<_>>()?;
     Ok(AllowedSenders { networks, certificate })
 }
