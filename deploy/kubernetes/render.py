@@ -26,6 +26,8 @@ COMPONENTS = {
 }
 # Ports that a partner's endpoint may have, as core/src/notify/callbacks/target.rs takes them.
 CALLBACK_PORTS = [80, 443, 1024, 8443, 65535]
+# The address of NodeLocal DNSCache on every node.
+NODE_RESOLVER = "169.254.20.10/32"
 # Annotations of Helm's own, which kustomize has no use for.
 OF_HELM = ["helm.sh/hook", "helm.sh/hook-delete-policy", "checksum/settings"]
 
@@ -114,6 +116,17 @@ def undelivered(which, things):
             yield f"{which}: no callback reaches port {port}"
 
 
+def unresolved(which, things):
+    """Pods that may ask the DNS of the cluster and not the one of their node, NodeLocal DNSCache."""
+    for full, thing in things.items():
+        rules = thing["spec"].get("egress", []) if thing["kind"] == "NetworkPolicy" else []
+        for rule in rules:
+            if not any(port["port"] == 53 for port in rule.get("ports", [])):
+                continue
+            if {"ipBlock": {"cidr": NODE_RESOLVER}} not in rule.get("to", []):
+                yield f"{which}: {full} does not let {NODE_RESOLVER} be asked"
+
+
 def stuck(which, things):
     """Volumes of one node that an update would wait for, as the pod before holds them until the next one is ready."""
     spec = things["Deployment/rampart"]["spec"]
@@ -152,6 +165,7 @@ def main():
         problems += validity(f"{which}, chart", of_chart)
         problems += unreachable(which, of_overlay)
         problems += undelivered(which, of_overlay)
+        problems += unresolved(which, of_overlay)
         problems += stuck(which, of_overlay)
         problems += unfit_for_files(which, of_overlay)
         of_chart = {full: without_helm(thing) for full, thing in of_chart.items()}
