@@ -49,6 +49,7 @@ simulate: ## Money under a million random calls and faults, the books checked af
 	    any_interleaving_of_reports_commands_and_acts_keeps_the_books -- --nocapture
 
 clients: ## Client libraries for Python and TypeScript from the OpenAPI document (target/clients)
+	@deploy/setup --clients
 	@deploy/clients
 
 conformance: ## Hold the three APIs to their OpenAPI documents with 20,000 generated cases each (ARGS: how many)
