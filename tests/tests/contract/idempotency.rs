@@ -136,3 +136,26 @@ async fn a_confirms_answer_is_saved_by_the_transaction_that_makes_its_order() {
         assert_eq!(again.header("idempotency-replayed"), Some("true"));
     }
 }
+
+#[tokio::test]
+async fn a_saved_answer_of_a_confirm_goes_with_the_user() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let quoted = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
+    let quoted = shop.request(Method::POST, "/api/v1/sell/quote").json(&quoted).send().await;
+    let sale = json!({"quote": quoted.assert_status(200).json()["quote"]});
+    let purchase = confirm_of(&shop.quote(&context, |_| ()));
+    for (path, body) in [("/api/v1/sell/confirm", sale), ("/api/v1/buy/confirm", purchase)] {
+        let request = shop.request(Method::POST, path).header("idempotency-key", "k");
+        request.json(&body).send().await.assert_status(200);
+    }
+    let saved = "select count(*) from idempotency_key where status is not null";
+    assert_eq!(count(&context, saved).await, 2);
+    let user: String = sqlx::query_scalar("select user_id::text from end_user")
+        .fetch_one(context.db())
+        .await
+        .unwrap();
+    let user = format!("/admin/v1/users/{user}");
+    context.admin(Method::PATCH, &user, json!({"deleted": true})).await.assert_status(200);
+    assert_eq!(count(&context, saved).await, 0);
+}

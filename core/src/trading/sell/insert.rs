@@ -207,7 +207,8 @@ async fn insert(
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
         ), answered as (
-            update idempotency_key k set status = made.answer_status, body = $2
+            update idempotency_key k set status = made.answer_status, body = $2,
+                user_id = made.user_id
             from made
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )

@@ -269,7 +269,8 @@ pub(super) async fn insert(
                 traceparent, tracestate
             from made where command_id is not null
         ), answered as (
-            update idempotency_key k set status = made.answer_status, body = made.answer_body
+            update idempotency_key k set status = made.answer_status, body = made.answer_body,
+                user_id = made.user_id
             from made
             where k.client_id = made.client_id and k.route = made.key_route and k.key = made.key
         )
