@@ -10,11 +10,11 @@ use crate::platform::object_store::remove_later;
 use crate::users::{authenticator_app, passkeys, retained_record, search_index};
 use rampart_types::{UserId, UserKey};
 
-/// Erases the user in the caller's transaction; `false` when it was erased before.
+/// Erases the user in the caller's transaction.
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> Result<bool> {
+pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     // What is kept is read before anything is gone.
     let kept = retained_record::keep(conn, core, key).await?;
     // The code is found by the address, so it is deleted before that.
@@ -26,7 +26,7 @@ pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> R
     )
     .execute(&mut *conn)
     .await?;
-    let erased = sqlx::query!(
+    sqlx::query!(
         "update end_user set sealed_key = null, personal = null, email_index = null, \
              password_hash = null, region = null, newsletter = false, \
              tokens_valid_from = $3, deleted_at = $3 \
@@ -82,7 +82,7 @@ pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> R
     )
     .execute(conn)
     .await?;
-    Ok(erased.rows_affected() == 1)
+    Ok(())
 }
 
 /// Deletes what the user is found by, second factors, saved answers, devices of sessions, what the
