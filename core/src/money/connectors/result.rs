@@ -99,7 +99,7 @@ async fn report(core: &Core, connector: &Connector, id: Uuid, new: &NewResult) -
             Ok(reported)
         }
         Settled::Before(reported) => {
-            // Its lock would last until the connection is used again.
+            // Dropped, it would be rolled back behind the answer.
             tx.rollback().await?;
             Ok(reported)
         }

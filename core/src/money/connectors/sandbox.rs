@@ -50,7 +50,7 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
 }
 
 /// Passes on the transaction in which an event was simulated, with what it has changed. One in which
-/// it is refused ends at once: its locks would last until the connection is used again.
+/// it is refused ends before the answer: dropped, it would be rolled back behind it.
 ///
 /// # Errors
 /// The event's own.
