@@ -111,6 +111,7 @@ impl StaffPage for Test {
         if sent.is_none() {
             return Ok(visit.not_found());
         }
+        visit.record(&mut tx, "webhook.test", json!({ "endpointId": id })).await?;
         tx.commit().await?;
         Ok(done(&path_of(id), "tested"))
     }

@@ -120,6 +120,7 @@ async fn one_endpoint_and_one_new_secret_are_made() {
     for answer in &tested {
         assert_eq!(answer.header("location"), Some(&*format!("{path}?done=tested")));
     }
+    assert_eq!(count(&context, "webhook.test").await, 1);
     let page = staff.get(&path).await;
     assert_eq!(page.text().matches("href=\"/portal/deliveries/").count(), 1, "{}", page.text());
 }
