@@ -114,7 +114,8 @@ async fn a_dry_run_shows_the_changes_and_an_application_makes_them() {
     let wanted = json!({
         "partners": {
             "acme": {"defaultFeePercentage": 1.5, "rateLimits": {"quotes": "5/s burst 7"},
-                "contactEmail": "hooks@acme.example"},
+                "contactEmail": "hooks@acme.example",
+                "branding": {"supportUrl": "mailto:help@acme.example"}},
             "new-shop": {"name": "New Shop", "allowedCountries": ["NL"]},
         },
         "pairs": {"BTC-EUR": {"buy": {"min": 25}}},
@@ -148,7 +149,7 @@ async fn a_dry_run_shows_the_changes_and_an_application_makes_them() {
         assert!(subjects.iter().any(|one| one == subject), "{subject} is not in {subjects:?}");
     }
     let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await;
-    assert!(!audit.text().contains("hooks@acme.example"), "the audit names nobody");
+    assert!(!audit.text().contains("@acme.example"), "the audit names nobody");
 }
 
 #[tokio::test]

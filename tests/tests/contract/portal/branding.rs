@@ -42,9 +42,10 @@ async fn operators_set_name_and_branding() {
     assert_eq!(logo.header("content-type"), Some("image/png"));
     assert!(logo.header("cache-control").unwrap().contains("immutable"));
     assert!(logo.bytes().starts_with(b"\x89PNG"));
-    // The audit has no picture.
+    // The audit has no picture, and no mail address.
     let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await;
     assert!(!audit.text().contains("iVBOR"), "{}", audit.text());
+    assert!(!audit.text().contains("help@acme.example"), "{}", audit.text());
     let partner = change(json!({"branding": {"logo": null, "supportUrl": null}})).await.json();
     assert_eq!(partner["branding"]["logoPath"], Value::Null);
     assert_eq!(partner["branding"]["privacyUrl"], "https://acme.example/privacy");

@@ -146,9 +146,10 @@ async fn record(
     for changes in changes.chunk_by(|a, b| a.subject == b.subject) {
         let Some(Difference { subject, .. }) = changes.first() else { continue };
         let values = changes.iter().map(|change| {
-            // The audit names nobody.
-            let is_person = change.member == "contactEmail" && change.to.is_string();
-            (change.member.clone(), if is_person { json!("set") } else { change.to.clone() })
+            // The audit names nobody, as a `mailto:` URL may.
+            let names_somebody = matches!(&*change.member, "contactEmail" | "branding.supportUrl");
+            let is_hidden = names_somebody && change.to.is_string();
+            (change.member.clone(), if is_hidden { json!("set") } else { change.to.clone() })
         });
         let detail = Value::Object(values.collect());
         let entry = Entry { actor, action: "configuration.apply", target: subject, detail };

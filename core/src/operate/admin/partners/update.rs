@@ -65,13 +65,11 @@ impl Endpoint for UpdatePartner {
         let change: Change = strict::body(input)?;
         change.check()?;
         let mut detail = input.document.clone();
-        if let Some(contact) = detail.get_mut("contactEmail").filter(|contact| contact.is_string())
-        {
-            // The audit names nobody.
-            *contact = "set".into();
-        }
-        if let Some(logo) = detail.pointer_mut("/branding/logo").filter(|logo| logo.is_string()) {
-            *logo = "set".into();
+        // The audit names nobody, as a `mailto:` URL may, and has no picture.
+        for member in ["/contactEmail", "/branding/supportUrl", "/branding/logo"] {
+            if let Some(value) = detail.pointer_mut(member).filter(|value| value.is_string()) {
+                *value = "set".into();
+            }
         }
         let branding = change.branding()?;
         Ok(Update { slug: input.param("slug").to_owned(), change, branding, detail })
