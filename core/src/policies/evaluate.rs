@@ -129,7 +129,7 @@ fn call_version<R: PolicyRequest>(
     meters.cost(Duration::from_nanos(ended.saturating_sub(started)), fuel);
     let failure = outcome.as_ref().err().map(|failure| failure.kind);
     end_spans(spans, active, fuel, failure.map(|kind| kind.as_str()));
-    let opened = active.breaker.record(ended / NS_PER_MS, failure);
+    let opened = active.breaker.record(started / NS_PER_MS, ended / NS_PER_MS, failure);
     match outcome {
         Ok(output) => {
             count_outcome(core, client, active.kind, R::outcome(&output));

@@ -31,8 +31,9 @@ enum State {
     Open {
         until_ms: u64,
     },
-    /// One call probes the policy. Without an outcome by then, the next call may probe.
+    /// One call probes the policy. Without an outcome by `until_ms`, the next call may probe.
     Probing {
+        since_ms: u64,
         until_ms: u64,
     },
 }
@@ -53,21 +54,25 @@ impl Breaker {
     pub fn allows(&self, now_ms: u64) -> bool {
         self.transition(|state| match state {
             State::Closed { .. } => (state, true),
-            State::Open { until_ms } | State::Probing { until_ms } if now_ms < until_ms => {
+            State::Open { until_ms } | State::Probing { until_ms, .. } if now_ms < until_ms => {
                 (state, false)
             }
             State::Open { .. } | State::Probing { .. } => {
-                (State::Probing { until_ms: now_ms.saturating_add(self.pause_ms) }, true)
+                let until_ms = now_ms.saturating_add(self.pause_ms);
+                (State::Probing { since_ms: now_ms, until_ms }, true)
             }
         })
     }
 
-    /// Records the outcome of a call; true if this one opened the breaker, so that it is logged once.
+    /// Records the outcome of a call that was allowed at `began_ms`; true if this one opened the breaker,
+    /// so that it is logged once.
     ///
     /// [`FailureKind::Capacity`] counts neither way: the policy did not run.
-    pub fn record(&self, now_ms: u64, failure: Option<FailureKind>) -> bool {
+    pub fn record(&self, began_ms: u64, now_ms: u64, failure: Option<FailureKind>) -> bool {
         let open = State::Open { until_ms: now_ms.saturating_add(self.pause_ms) };
         self.transition(|state| match (state, failure) {
+            // It began before the breaker opened, or is a probe that another one has replaced.
+            (State::Probing { since_ms, .. }, _) if began_ms < since_ms => (state, false),
             (State::Probing { .. }, None) => (State::CLOSED, false),
             (State::Closed { costly, since_ms, .. }, None) => {
                 (State::Closed { consecutive: 0, costly, since_ms }, false)
@@ -136,9 +141,9 @@ mod tests {
     /// Opened at 1,000 for 500 ms.
     fn opened() -> Breaker {
         let breaker = Breaker::new(3, 500);
-        assert!(!breaker.record(1_000, TRAP));
-        assert!(!breaker.record(1_000, TRAP));
-        assert!(breaker.record(1_000, TRAP));
+        assert!(!breaker.record(1_000, 1_000, TRAP));
+        assert!(!breaker.record(1_000, 1_000, TRAP));
+        assert!(breaker.record(1_000, 1_000, TRAP));
         breaker
     }
 
@@ -155,8 +160,8 @@ mod tests {
     fn a_success_between_failures_resets_the_count() {
         let breaker = Breaker::new(2, 500);
         for now in 0..10 {
-            assert!(!breaker.record(now, TRAP));
-            assert!(!breaker.record(now, None));
+            assert!(!breaker.record(now, now, TRAP));
+            assert!(!breaker.record(now, now, None));
         }
         assert!(breaker.allows(10));
     }
@@ -165,12 +170,12 @@ mod tests {
     fn half_as_many_that_exhaust_a_limit_open_it_despite_successes_in_between() {
         for kind in [FailureKind::Fuel, FailureKind::Deadline, FailureKind::Memory] {
             let breaker = Breaker::new(5, 500);
-            assert!(!breaker.record(1_000, Some(kind)));
-            assert!(!breaker.record(1_100, None));
-            assert!(!breaker.record(1_200, Some(kind)));
-            assert!(!breaker.record(1_300, TRAP));
-            assert!(!breaker.record(1_400, None));
-            assert!(breaker.record(1_499, Some(kind)), "{kind:?}");
+            assert!(!breaker.record(1_000, 1_000, Some(kind)));
+            assert!(!breaker.record(1_100, 1_100, None));
+            assert!(!breaker.record(1_200, 1_200, Some(kind)));
+            assert!(!breaker.record(1_300, 1_300, TRAP));
+            assert!(!breaker.record(1_400, 1_400, None));
+            assert!(breaker.record(1_499, 1_499, Some(kind)), "{kind:?}");
             assert!(breaker.is_open());
         }
     }
@@ -179,8 +184,8 @@ mod tests {
     fn occasional_exhaustion_of_a_limit_does_not_open_it() {
         let breaker = Breaker::new(5, 500);
         for now in [1_000, 1_300, 1_500, 1_700, 2_000, 2_300, 2_500] {
-            assert!(!breaker.record(now, Some(FailureKind::Fuel)), "{now}");
-            assert!(!breaker.record(now, None));
+            assert!(!breaker.record(now, now, Some(FailureKind::Fuel)), "{now}");
+            assert!(!breaker.record(now, now, None));
         }
         assert!(breaker.allows(2_500));
     }
@@ -190,7 +195,7 @@ mod tests {
         let breaker = opened();
         assert!(breaker.allows(1_500));
         assert!(!breaker.allows(1_500));
-        assert!(!breaker.record(1_600, None));
+        assert!(!breaker.record(1_600, 1_600, None));
         assert!(breaker.allows(1_600));
     }
 
@@ -198,7 +203,7 @@ mod tests {
     fn a_failed_probe_opens_it_again() {
         let breaker = opened();
         assert!(breaker.allows(1_500));
-        assert!(!breaker.record(1_600, TRAP));
+        assert!(!breaker.record(1_600, 1_600, TRAP));
         assert!(!breaker.allows(2_099));
         assert!(breaker.allows(2_100));
     }
@@ -214,19 +219,31 @@ mod tests {
     #[test]
     fn lack_of_capacity_counts_neither_way() {
         let breaker = Breaker::new(1, 500);
-        assert!(!breaker.record(0, Some(FailureKind::Capacity)));
+        assert!(!breaker.record(0, 0, Some(FailureKind::Capacity)));
         assert!(breaker.allows(0));
 
         let breaker = opened();
         assert!(breaker.allows(1_500));
-        assert!(!breaker.record(1_500, Some(FailureKind::Capacity)));
+        assert!(!breaker.record(1_500, 1_500, Some(FailureKind::Capacity)));
         assert!(breaker.allows(1_500));
     }
 
     #[test]
     fn a_late_success_does_not_close_an_open_breaker() {
         let breaker = opened();
-        assert!(!breaker.record(1_001, None));
+        assert!(!breaker.record(1_001, 1_001, None));
         assert!(!breaker.allows(1_002));
+    }
+
+    #[test]
+    fn a_late_outcome_is_not_that_of_the_probe() {
+        let breaker = opened();
+        assert!(breaker.allows(1_500));
+        for late in [None, TRAP] {
+            assert!(!breaker.record(999, 1_501, late));
+            assert!(breaker.is_open() && !breaker.allows(1_999), "{late:?}");
+        }
+        assert!(!breaker.record(1_500, 1_502, None));
+        assert!(!breaker.is_open());
     }
 }
