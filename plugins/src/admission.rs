@@ -15,7 +15,6 @@ use crate::host::call::{Call, CallClass, run};
 use crate::host::compile::{check_size, load};
 use crate::host::keys::KeyRing;
 use crate::host::rejection::{Check, Rejection};
-use crate::host::report::Failure;
 use crate::host::runtime::Runtime;
 use crate::kinds::compiled::Linked;
 use crate::kinds::probes::ProbeFuel;
@@ -112,8 +111,7 @@ fn examine(
     check_config(&info.config, config).map_err(misfit)?;
     validate(&policy, context.now, config)
         .map_err(|rejection| rejection.at(Check::Configuration))?;
-    let fuel =
-        policy.probe(context, config).map_err(|reason| Rejection::by(Check::Samples, reason))?;
+    let fuel = policy.probe(context, config).map_err(|rejection| rejection.at(Check::Samples))?;
     check_fuel(fuel, runtime.limits.fuel_max)?;
     let digest = policy.digest().to_owned();
     let (size, fuel) = (wasm.len(), fuel.most);
@@ -163,7 +161,7 @@ fn call_meta<T>(
     };
     let host = Call::new(runtime.limits, now, KeyRing::default());
     let report = run(runtime, instance, CallClass::Admission, host, enter, |value, _| Ok(value));
-    report.outcome.map_err(|f: Failure| Rejection::new(format!("`{function}` failed: {f}")))
+    report.outcome.map_err(|failure| Rejection::failed(format_args!("`{function}`"), &failure))
 }
 
 fn check_info(info: &PolicyInfo, kind: PolicyKind) -> Result<(), Rejection> {

@@ -22,6 +22,7 @@ use crate::bindings::meta;
 use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::call::{Call, CallClass, run};
 use crate::host::keys::KeyRing;
+use crate::host::rejection::Rejection;
 use crate::host::report::CallReport;
 
 /// The files of a first policy of a kind, which `rampart policy new` writes.
@@ -129,7 +130,7 @@ impl Policy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<ProbeFuel, String> {
+    ) -> Result<ProbeFuel, Rejection> {
         match self {
             Self::Signature(policy) => policy.probe(context, config),
             Self::Fee(policy) => policy.probe(context, config),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::host::report::one_line;
+use crate::host::report::{Failure, FailureKind, one_line};
 
 const REASON_BYTES_MAX: usize = 512;
 
@@ -86,6 +86,16 @@ impl Rejection {
     /// A refusal that says nothing of the component: the machine could not examine it now.
     pub(crate) fn transient(reason: impl AsRef<str>) -> Self {
         Self { is_transient: true, ..Self::new(reason) }
+    }
+
+    /// The refusal of a component of which a call failed, a transient one where the host could not run
+    /// the call.
+    pub(crate) fn failed(call: impl fmt::Display, failure: &Failure) -> Self {
+        let reason = format!("{call} failed: {failure}");
+        match failure.kind {
+            FailureKind::Capacity => Self::transient(reason),
+            _ => Self::new(reason),
+        }
     }
 
     /// A refusal by this check.

@@ -10,6 +10,7 @@ use crate::bindings::fee::{self, FeeKind, FeeRequest, GuestIndices, Stage};
 use crate::bindings::types::{CallContext, ConfigEntry, Money, Side};
 use crate::host::call::{Call, CallClass, run, too_large};
 use crate::host::keys::KeyRing;
+use crate::host::rejection::Rejection;
 use crate::host::report::CallReport;
 
 /// Interfaces it may import.
@@ -59,7 +60,7 @@ impl FeePolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<ProbeFuel, String> {
+    ) -> Result<ProbeFuel, Rejection> {
         burnt_fuel(
             &probe_requests(),
             |_| false,

@@ -9,6 +9,7 @@ use crate::bindings::method_order::{
 use crate::bindings::types::{CallContext, ConfigEntry, Money, Side};
 use crate::host::call::{Call, CallClass, not_called, run, too_large};
 use crate::host::keys::KeyRing;
+use crate::host::rejection::Rejection;
 use crate::host::report::{CallReport, Failure, FailureKind, one_line};
 
 /// Interfaces it may import.
@@ -70,7 +71,7 @@ impl MethodOrderPolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<ProbeFuel, String> {
+    ) -> Result<ProbeFuel, Rejection> {
         let is_largest = |request: &RankRequest| request.methods.len() == METHODS_MAX;
         burnt_fuel(&probe_requests(), is_largest, |request| {
             self.rank(CallClass::Admission, context, config, request)

@@ -1,7 +1,8 @@
 //! Requests that a policy must answer at admission: ordinary ones, and the edges of the input range.
 
 use crate::bindings::types::CallContext;
-use crate::host::report::{CallReport, FailureKind};
+use crate::host::rejection::Rejection;
+use crate::host::report::{CallReport, Failure, FailureKind};
 
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NOW: u32 = 1_767_225_600;
@@ -30,23 +31,27 @@ pub(crate) struct ProbeFuel {
 /// as a request can be.
 ///
 /// # Errors
-/// The probe that failed, or gave two outcomes.
+/// The probe that failed, or gave two outcomes; transient where the host could not run it.
 pub(crate) fn burnt_fuel<P, T: PartialEq>(
     probes: &[P],
     is_largest: impl Fn(&P) -> bool,
     call: impl Fn(&P) -> CallReport<T>,
-) -> Result<ProbeFuel, String> {
+) -> Result<ProbeFuel, Rejection> {
     let mut fuel = ProbeFuel::default();
     for (index, probe) in probes.iter().enumerate() {
         let (first, second) = (call(probe), call(probe));
-        match &first.outcome {
+        let sample = format!("sample {}", index + 1);
+        let failed = |failure: &Failure| Rejection::failed(&sample, failure);
+        match (&first.outcome, &second.outcome) {
+            (_, Err(failure)) if failure.kind == FailureKind::Capacity => {
+                return Err(failed(failure));
+            }
             // A policy need not cover every probe.
-            Ok(_) => {}
-            Err(failure) if failure.kind == FailureKind::Error => {}
-            Err(failure) => return Err(format!("sample {} failed: {failure}", index + 1)),
+            (Err(failure), _) if failure.kind != FailureKind::Error => return Err(failed(failure)),
+            _ => {}
         }
         if first != second {
-            return Err(format!("sample {} ran differently twice", index + 1));
+            return Err(Rejection::new(format!("{sample} ran differently twice")));
         }
         fuel.most = fuel.most.max(first.fuel);
         if !is_largest(probe) {
@@ -54,4 +59,40 @@ pub(crate) fn burnt_fuel<P, T: PartialEq>(
         }
     }
     Ok(fuel)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::host::call::not_called;
+
+    fn report(failure: Option<FailureKind>) -> CallReport<()> {
+        match failure {
+            Some(kind) => not_called(Failure::new(kind, "it failed")),
+            None => {
+                CallReport { outcome: Ok(()), ..not_called(Failure::new(FailureKind::Trap, "")) }
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_that_the_host_could_not_run_says_nothing_of_the_policy() {
+        for (kind, is_transient) in [(FailureKind::Capacity, true), (FailureKind::Trap, false)] {
+            for failing in [0, 1] {
+                let calls = Cell::new(0);
+                let refused = burnt_fuel(
+                    &[()],
+                    |_| false,
+                    |_| {
+                        let number = calls.replace(calls.get() + 1);
+                        report((number == failing).then_some(kind))
+                    },
+                );
+                assert_eq!(refused.unwrap_err().is_transient(), is_transient, "{kind:?} {failing}");
+            }
+        }
+        assert!(burnt_fuel(&[()], |_| false, |_| report(None)).is_ok());
+    }
 }

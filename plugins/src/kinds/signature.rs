@@ -12,6 +12,7 @@ use crate::bindings::signature::{
 use crate::bindings::types::{CallContext, ConfigEntry};
 use crate::host::call::{Call, CallClass, run, too_large};
 use crate::host::keys::KeyRing;
+use crate::host::rejection::Rejection;
 use crate::host::report::CallReport;
 
 /// Interfaces it may import.
@@ -68,7 +69,7 @@ impl SignaturePolicy {
         &self,
         context: &CallContext,
         config: &[ConfigEntry],
-    ) -> Result<ProbeFuel, String> {
+    ) -> Result<ProbeFuel, Rejection> {
         burnt_fuel(
             &probe_payloads(),
             |_| false,
