@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use http::Method;
-use jsonschema::Validator;
+use jsonschema::{Draft, Registry, Validator};
 use rampart_core::api;
 use rampart_core::endpoint::router::ServedApi;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+
+/// The URI by which schemas refer to a document.
+const URI: &str = "https://rampart.example/openapi.json";
 
 /// The document of the partners' API.
 pub static PARTNERS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::PARTNERS_API));
@@ -23,13 +26,18 @@ pub static CONNECTORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api:
 /// A document with the validators of its schemas.
 pub struct Document {
     api: &'static ServedApi,
+    /// The document as schemas refer to it, at [`URI`].
+    registry: Registry<'static>,
     /// By the JSON pointer of the schema.
     validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
 impl Document {
     fn new(api: &'static ServedApi) -> Self {
-        Self { api, validators: Mutex::default() }
+        let registry = Registry::new().draft(Draft::Draft202012).add(URI, api.document());
+        let registry = registry.and_then(|builder| builder.prepare());
+        let registry = registry.unwrap_or_else(|e| panic!("a document is no resource: {e}"));
+        Self { api, registry, validators: Mutex::default() }
     }
 
     /// The document itself.
@@ -39,17 +47,22 @@ impl Document {
 
     /// The validator of the schema at a JSON pointer.
     pub fn validator(&self, pointer: &str) -> Arc<Validator> {
-        let mut known = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = known.entry(pointer.to_owned()).or_insert_with(|| self.compile(pointer).into());
-        Arc::clone(made)
+        let validators = || self.validators.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = validators().get(pointer).cloned();
+        // Compiled without the lock: tests that run at once do not wait for each other.
+        known.unwrap_or_else(|| {
+            let made = Arc::new(self.compile(pointer));
+            validators().insert(pointer.to_owned(), Arc::clone(&made));
+            made
+        })
     }
 
     fn compile(&self, pointer: &str) -> Validator {
-        let mut schema =
-            self.value().pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).clone();
-        // The schema's references point into the document's components.
-        schema["components"] = self.value()["components"].clone();
+        // The braces of a path's parameters are no characters of a fragment.
+        let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
+        let schema = json!({ "$ref": format!("{URI}#{fragment}") });
         jsonschema::draft202012::options()
+            .with_registry(&self.registry)
             .should_validate_formats(true)
             .build(&schema)
             .unwrap_or_else(|e| panic!("{pointer} is no JSON schema: {e}"))
