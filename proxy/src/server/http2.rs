@@ -10,7 +10,7 @@ mod session;
 
 use std::future::{pending, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options, handshake};
 use pingora_core::protocols::{Digest, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{interval, timeout};
+use tokio::time::{Instant, interval, timeout};
 
 pub(super) use self::frame_scan::FrameScan;
 pub(super) use self::refused_streams::RefusedStreams;
@@ -30,6 +30,7 @@ use self::refused_streams::Verdict;
 use self::session::Http2Session;
 use super::connection_info::{ConnectionInfo, RESETS_AT_ONCE};
 use super::connection_limits::ConnectionLimits;
+use super::deadline::{Deadline, now};
 use super::framing::BAD_URL;
 use super::lifecycle::{Busy, Phase};
 
@@ -63,7 +64,12 @@ pub(super) async fn serve(stream: Stream, info: &ConnectionInfo, limits: &Connec
     let Ok(Ok(mut h2)) = timeout(PREFACE_MAX, handshake(stream, Some(options))).await else {
         return;
     };
-    let streams = Streams { limits, digest, permits: Arc::new(Semaphore::new(RUNNING_MAX)) };
+    let streams = Streams {
+        limits,
+        digest,
+        permits: Arc::new(Semaphore::new(RUNNING_MAX)),
+        last_end: Arc::new(Mutex::new(now())),
+    };
     // Keeps the process from going before the last frame has left.
     let mut busy = None;
     let reason = accept_all(&mut h2, streams, info, &mut busy).await;
@@ -92,7 +98,8 @@ async fn accept_all(
     *busy = late.then(|| lifecycle.begin());
     let age = if late { LEAVE_MAX } else { limits.connection_max_age };
     let mut old = pin!(timeout(age, pending::<()>()));
-    let (mut idle, mut used, mut accepted) = (interval(limits.timeouts.idle), true, 0_u32);
+    let (mut idle, mut accepted) = (Deadline::default(), 0_u32);
+    let mut idle_until = now() + limits.timeouts.idle;
     // Once the client is told to leave, each time that it has had LEAVE_MAX again.
     let (mut leaving, mut staying, mut is_over) = (interval(LEAVE_MAX), true, false);
     // The tick since which no stream runs: what is left of answers waits for the client alone.
@@ -110,7 +117,7 @@ async fn accept_all(
                     Verdict::Refused => _ = request.extensions_mut().insert(BAD_URL),
                     Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
                 }
-                (used, accepted) = (true, accepted.saturating_add(1));
+                accepted = accepted.saturating_add(1);
                 match streams.permit().filter(|_| !is_over) {
                     Some(permit) => streams.spawn(permit, request, answer),
                     // It may be sent again (RFC 9113, section 8.7), on another connection when this
@@ -120,19 +127,18 @@ async fn accept_all(
                 }
                 accepted >= limits.connection_requests_max
             }
-            now = leaving.tick(), if !staying => {
+            tick = leaving.tick(), if !staying => {
                 is_over = true;
                 let waited =
-                    streams.none_runs().then(|| now.duration_since(*answered.get_or_insert(now)));
+                    streams.none_runs().then(|| tick.duration_since(*answered.get_or_insert(tick)));
                 if waited.is_some_and(|waited| !h2.has_streams() || limits.bounds.is_over(waited)) {
                     return Some(Reason::NO_ERROR);
                 }
                 false
             }
-            _ = idle.tick(), if staying => {
-                let unused = !used && streams.none_runs();
-                used = false;
-                unused
+            () = poll_fn(|cx| idle.poll_until(cx, idle_until)), if staying => {
+                idle_until = streams.idle_since() + limits.timeouts.idle;
+                idle_until <= now()
             }
         };
         if leave && staying {
@@ -151,11 +157,33 @@ struct Streams<'a> {
     digest: Arc<Digest>,
     /// A permit for each that may run.
     permits: Arc<Semaphore>,
+    /// The end of the last one, or the begin of the connection.
+    last_end: Arc<Mutex<Instant>>,
+}
+
+/// A stream that runs. Its permit is free once its end is noted.
+struct RunningStream {
+    last_end: Arc<Mutex<Instant>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for RunningStream {
+    fn drop(&mut self) {
+        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = now();
+    }
 }
 
 impl Streams<'_> {
     fn none_runs(&self) -> bool {
         self.permits.available_permits() == RUNNING_MAX
+    }
+
+    /// The time since which none runs; now, while one does.
+    fn idle_since(&self) -> Instant {
+        match self.none_runs() {
+            true => *self.last_end.lock().unwrap_or_else(PoisonError::into_inner),
+            false => now(),
+        }
     }
 
     /// A permit for one more; `None` when too many run already.
@@ -173,9 +201,10 @@ impl Streams<'_> {
         let (limits, digest) = (self.limits, Arc::clone(&self.digest));
         let session = Http2Session::new(request, answer, digest, limits.bounds);
         let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
+        let running = RunningStream { last_end: Arc::clone(&self.last_end), _permit: permit };
         // A panic, which is in the log, ends the task alone.
         tokio::spawn(async move {
-            let _permit = permit;
+            let _running = running;
             let session = ServerSession::new_custom(Box::new(session));
             app.process_new_http(session, &shutdown).await;
         });

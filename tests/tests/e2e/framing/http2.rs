@@ -27,6 +27,8 @@ const NO_ENDPOINT: &str = "/api/v2/webhooks/00000000-0000-4000-8000-000000000000
 const TOGETHER: usize = 50;
 /// Documents that a slow client asks for at once: more than the system's buffers hold.
 const DOCUMENTS: usize = 96;
+/// Less than twice the time for which an idle connection is kept in a test, 4 s.
+const LESS_THAN_TWICE: Duration = Duration::from_secs(7);
 /// Pause of a slow client between two frames: it takes 3 MB a second.
 const FRAME_PAUSE: Duration = Duration::from_millis(5);
 
@@ -307,6 +309,16 @@ async fn an_idle_connection_is_told_why_it_ends() {
     let edge = Edge::with(|setup| _ = setup.set("edge.keepalive_timeout_seconds", "1")).await;
     let (idle, driving) = open_at(edge.address).await;
     told_to_leave(&idle).await;
+    driving.await.unwrap().expect("an end without an error");
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_its_time_after_the_last_answer_and_no_longer() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.keepalive_timeout_seconds", "4")).await;
+    let (idle, driving) = open_at(edge.address).await;
+    assert_eq!(ask(&edge, &idle).await.unwrap().status(), 404);
+    let told = tokio::time::timeout(LESS_THAN_TWICE, told_to_leave(&idle)).await;
+    told.expect("it is kept once its time");
     driving.await.unwrap().expect("an end without an error");
 }
 
