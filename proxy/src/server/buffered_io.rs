@@ -160,7 +160,11 @@ impl AsyncRead for BufferedIo {
         let requests = match reading {
             Reading::Requests(requests) => requests,
             Reading::Frames(frames) => {
-                ready!(Pin::new(stream).poll_read(cx, buf))?;
+                let read = Pin::new(stream).poll_read(cx, buf);
+                if read.is_pending() {
+                    frames.poll_deadline(cx);
+                }
+                ready!(read)?;
                 frames.advance(&buf.filled()[before..]);
                 return Poll::Ready(Ok(()));
             }
@@ -276,14 +280,40 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::super::connection_info::ConnectionInfo;
+    use super::super::deadline::now;
     use super::*;
 
+    /// Time for a head.
+    const HEAD_MAX: Duration = Duration::from_secs(10);
+
     fn pair() -> (BufferedIo, UnixStream) {
+        let (wire, _, far) = connection();
+        (wire, far)
+    }
+
+    fn connection() -> (BufferedIo, Arc<ConnectionInfo>, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
         let stream: Stream = Box::new(Socket::from(near));
         let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
-        (BufferedIo::new(stream, Reading::Frames(FrameScan::new(info)), None, bounds), far)
+        let frames = Reading::Frames(FrameScan::new(Arc::clone(&info), HEAD_MAX));
+        (BufferedIo::new(stream, frames, None, bounds), info, far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_header_block_of_http2_that_does_not_end_in_time_ends_its_connection() {
+        let (mut wire, info, mut far) = connection();
+        let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        // HEADERS on stream 1, of one byte, without END_HEADERS.
+        sent.extend([0, 0, 1, 0x1, 0, 0, 0, 0, 1, 0x82]);
+        far.write_all(&sent).await.unwrap();
+        let (began, mut room) = (now(), [0; 64]);
+        tokio::select! {
+            biased;
+            () = info.hostile() => {}
+            () = async { while wire.read(&mut room).await.is_ok() {} } => {}
+        }
+        assert!(now() - began >= HEAD_MAX);
     }
 
     #[tokio::test]

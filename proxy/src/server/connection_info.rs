@@ -145,11 +145,16 @@ impl ConnectionInfo {
     /// Counts a stream whose client did not wait for the answer.
     pub(crate) fn abandoned(&self, now_ns: u64) {
         if !self.resets.take(RESETS, now_ns).allowed {
-            self.hostile.notify_one();
+            self.end();
         }
     }
 
-    /// Waits until the client has abandoned too many streams.
+    /// Has the connection of HTTP/2 end.
+    pub(super) fn end(&self) {
+        self.hostile.notify_one();
+    }
+
+    /// Waits until the client has abandoned too many streams, or takes too long for a head.
     pub(super) async fn hostile(&self) {
         self.hostile.notified().await;
     }

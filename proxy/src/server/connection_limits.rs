@@ -127,7 +127,8 @@ impl ConnectionLimits {
         let info = ConnectionInfo::new(&stream, client, meter);
         let digest = Some(info.digest());
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            let frames = Reading::Frames(FrameScan::new(Arc::clone(&info)));
+            let frames = FrameScan::new(Arc::clone(&info), self.timeouts.head);
+            let frames = Reading::Frames(frames);
             let io: Stream =
                 Box::new(BufferedIo::new(stream, frames, digest, self.bounds.endless()));
             Box::pin(http2::serve(io, &info, self)).await;

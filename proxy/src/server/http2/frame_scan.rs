@@ -1,14 +1,17 @@
 //! The http crate cuts a fragment off a `:path` before anybody sees it, where HTTP/1 refuses it, and
 //! the h2 crate drops the `:scheme` of a head without `:authority`. So the frames are read while they
 //! pass by, as far as it takes to know whose `:path` has a fragment and whose `:scheme` is another
-//! one than https and http.
+//! one than https and http. And the h2 crate waits for the end of a head for as long as that takes.
 
 use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
+use std::task::Context;
+use std::time::Duration;
 
 use super::header_scan::{HeaderScan, Unreadable};
 use crate::server::connection_info::ConnectionInfo;
+use crate::server::deadline::Deadline;
 
 /// Length of what a client sends before its first frame (RFC 9113, section 3.4).
 const PREFACE_BYTES: usize = 24;
@@ -49,10 +52,14 @@ pub(crate) struct FrameScan {
     /// The stream whose header block goes on, and the block up to the frame that ends it.
     open: Option<u32>,
     block: Vec<u8>,
+    /// Time for that block, and for each one.
+    deadline: Deadline,
+    head_max: Duration,
 }
 
 impl FrameScan {
-    pub(crate) fn new(info: Arc<ConnectionInfo>) -> Self {
+    /// Reads for the connection of `info`, whose heads may take `head_max` each.
+    pub(crate) fn new(info: Arc<ConnectionInfo>, head_max: Duration) -> Self {
         Self {
             info,
             headers: HeaderScan::default(),
@@ -63,6 +70,16 @@ impl FrameScan {
             payload: Vec::new(),
             open: None,
             block: Vec::new(),
+            deadline: Deadline::default(),
+            head_max,
+        }
+    }
+
+    /// Has the connection end once a header block takes too long. To be called when nothing has
+    /// arrived; wakes the task at that time.
+    pub(crate) fn poll_deadline(&mut self, cx: &mut Context<'_>) {
+        if self.open.is_some() && self.deadline.poll(cx, self.head_max).is_ready() {
+            self.info.end();
         }
     }
 
@@ -141,6 +158,7 @@ impl FrameScan {
             self.block.extend_from_slice(part);
             return Ok(());
         }
+        self.deadline.clear();
         let block = joined(&mut self.block, part);
         let is_refused = self.headers.scan(&block)?;
         if let Some(stream) = self.open.take().filter(|_| is_refused) {

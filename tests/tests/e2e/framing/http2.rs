@@ -17,7 +17,9 @@ use rampart_tests::wire::{Wire, connect};
 use sqlx::{Connection as _, PgConnection};
 
 use super::Target;
-use super::frames::{END_STREAM, Frames, RST_STREAM, SETTINGS, WINDOW_UPDATE, field, text};
+use super::frames::{
+    END_STREAM, Frames, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, field, text,
+};
 
 /// More resets than any honest client needs, fewer than one connection could send in a second.
 const STORM: usize = 1_000;
@@ -165,6 +167,18 @@ async fn a_header_list_without_end_is_refused_and_the_connection_goes_on() {
         let answer = answer.await.unwrap();
         assert_eq!(answer.status(), status, "{count} headers of {length} bytes");
     }
+}
+
+#[tokio::test]
+async fn a_header_block_that_does_not_end_ends_its_connection() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.request_header_timeout_seconds", "1")).await;
+    let partner = edge.partner("endless").await;
+    let target = Target { edge: Arc::new(edge), partner };
+    let mut frames = Frames::open(&target).await;
+    let before = frames.around[0].clone();
+    frames.send(HEADERS, 0, frames.stream, &before).await;
+    let (_, reason) = frames.told_to_leave().await;
+    assert_eq!(Reason::from(reason), Reason::ENHANCE_YOUR_CALM);
 }
 
 #[tokio::test]

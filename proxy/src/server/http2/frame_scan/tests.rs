@@ -16,6 +16,8 @@ const PIECES: [usize; 5] = [1, 2, 7, 64, usize::MAX];
 const MARKS: [char; 2] = ['#', '{'];
 /// Largest payload of a frame.
 const FRAME_BYTES: usize = 16 * 1024;
+/// Time for a head.
+const HEAD_MAX: Duration = Duration::from_secs(10);
 /// Most frames of a header block that the h2 crate takes with a list of 64 KiB: the first one, five that
 /// go on, the last one.
 const FRAMES_MAX: usize = 7;
@@ -23,7 +25,7 @@ const FRAMES_MAX: usize = 7;
 /// The verdicts on these streams, one after the other, after a client has sent `wire`.
 fn verdicts(wire: &[u8], piece: usize, streams: impl Iterator<Item = u32>) -> Vec<Verdict> {
     let info = Arc::new(ConnectionInfo::with([192, 0, 2, 1].into(), String::new()));
-    let mut scan = FrameScan::new(Arc::clone(&info));
+    let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX);
     wire.chunks(piece.min(wire.len().max(1))).for_each(|piece| scan.advance(piece));
     streams.map(|stream| info.refused_streams.judge(stream)).collect()
 }
