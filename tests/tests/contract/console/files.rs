@@ -40,6 +40,7 @@ async fn a_file_of_users_is_posted_and_every_page_of_it_stands_in_the_audit() {
     let criteria = [("partner", "acme"), ("format", "csv"), ("columns", "Last name")];
     let file = bob.submit("/console/users", &criteria).await.assert(200, "Last name\r\n");
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8");
+    assert_eq!(file.header("x-content-type-options"), "nosniff");
     assert_eq!(file.text.matches("Lovelace").count(), 51);
     let list = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await.json();
     let reads = list.as_array().unwrap().iter().filter(|row| row["action"] == "user.search");

@@ -56,7 +56,6 @@ pub(super) async fn as_file(
     reply.file = Some(FileStream::new(parts));
     let name = list.page.rsplit('/').next().unwrap_or("list");
     reply.set("content-disposition", format!("attachment; filename=\"{name}.csv\""));
-    reply.set("x-content-type-options", "nosniff");
     Ok(reply)
 }
 
