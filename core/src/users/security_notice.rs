@@ -1,5 +1,5 @@
-//! Mail that tells a user, or one of a partner's staff, of each change of how the account is opened: one that the user has not made
-//! does not stay unseen (OWASP ASVS 5.0, 6.3.7).
+//! Mail that tells a user, or one of a partner's staff, of each change of how the account is opened: one
+//! that its receiver has not made does not stay unseen (OWASP ASVS 5.0, 6.3.7).
 
 use super::account::Account;
 use crate::Core;
