@@ -62,6 +62,7 @@ async fn is_intact(conn: &mut Connection) -> Result<bool> {
 }
 
 /// The last row before the id, if it is not released yet and every row up to it has an id before that.
+/// Of two edges of the version before, whose clocks differ, the later row may have the smaller id.
 async fn unreleased_end(conn: &mut Connection, next_id: Uuid) -> Result<Option<Anchor>> {
     let end = sqlx::query_as!(
         Anchor,
@@ -69,7 +70,7 @@ async fn unreleased_end(conn: &mut Connection, next_id: Uuid) -> Result<Option<A
         select position as "position!", mac as "mac!"
         from (
             select position, mac from audit where audit_id < $1 and position is not null
-            order by audit_id desc limit 1
+            order by position desc limit 1
         ) last
         where not exists (select from audit where audit_id >= $1 and position <= last.position)
             and not exists (
