@@ -11,6 +11,7 @@ use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::fault::{self, SCENARIO};
 use rampart_core::endpoint::router::Found;
 use rampart_core::endpoint::{Route, text_amounts};
+use rampart_core::http::fields;
 use rampart_core::http::reply::Reply;
 use rampart_core::platform::error::{Code, Error};
 use rampart_core::trading::orders::status::OrderStatus;
@@ -128,9 +129,7 @@ impl Operation {
         if body.is_empty() && !self.body_required {
             return Ok(());
         }
-        let malformed = |detail: String| Error::with_detail(Code::RequestMalformed, detail);
-        let sent: Value = serde_json::from_slice(body)
-            .map_err(|_| malformed("the body is no JSON".to_owned()))?;
+        let sent = fields::parse(body)?;
         let violations: Vec<_> = validator
             .iter_errors(&sent)
             .take(VIOLATIONS_MAX)
@@ -141,7 +140,10 @@ impl Operation {
                 format!("{name}: {}", error.masked())
             })
             .collect();
-        if violations.is_empty() { Ok(()) } else { Err(malformed(violations.join("; "))) }
+        match violations.is_empty() {
+            true => Ok(()),
+            false => Err(Error::with_detail(Code::RequestMalformed, violations.join("; "))),
+        }
     }
 
     /// The success with an order in this state; `None` if the answer is no order.
@@ -177,7 +179,7 @@ impl Parameter {
         let Some(sent) = sent else {
             return if self.required { refused("is missing") } else { Ok(()) };
         };
-        let spelt: Value = serde_json::from_str(sent).unwrap_or_default();
+        let spelt = fields::parse(sent.as_bytes()).unwrap_or_default();
         let fits = self.values.is_valid(&json!(sent)) || self.values.is_valid(&spelt);
         if fits { Ok(()) } else { refused("is not as the document says") }
     }
@@ -332,7 +334,8 @@ mod tests {
         assert_eq!(reply.status, StatusCode::OK);
         let quote: Value = serde_json::from_slice(&reply.body).unwrap();
         assert!(quote["quote"].is_string());
-        for body in ["", "{", r#"{"currencyPair": 7, "fiatAmount": true}"#] {
+        let twice = QUOTE.replace('}', r#", "fiatAmount": 250}"#);
+        for body in ["", "{", r#"{"currencyPair": 7, "fiatAmount": true}"#, &*twice] {
             let reply = ask("POST", "/api/v1/buy/quote", &[KEY, USER], body);
             assert_eq!((reply.status, code(&reply).as_str()), (StatusCode::BAD_REQUEST, "ER048"));
         }
