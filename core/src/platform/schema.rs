@@ -295,7 +295,7 @@ async fn apply(
     );
     let mut tx = connection.begin_with(AssertSqlSafe(begin)).await.map_err(failed)?;
     tx.execute(migration.sql.clone()).await.map_err(failed)?;
-    if says(migration, GRANTED) {
+    if has_line(migration, GRANTED) {
         roles::grant_again(&mut tx).await.map_err(failed)?;
     }
     note(&mut tx, migration).await.map_err(failed)?;
@@ -348,11 +348,11 @@ fn last_known() -> i64 {
 }
 
 fn is_optional(migration: &Migration) -> bool {
-    says(migration, OPTIONAL)
+    has_line(migration, OPTIONAL)
 }
 
-fn says(migration: &Migration, words: &str) -> bool {
-    migration.sql.as_str().lines().any(|line| line == words)
+fn has_line(migration: &Migration, line: &str) -> bool {
+    migration.sql.as_str().lines().any(|one| one == line)
 }
 
 fn number(version: i64) -> String {
