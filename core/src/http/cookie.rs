@@ -1,4 +1,4 @@
-//! Cookies of the pages of the public listener. No script can read them.
+//! Cookies of pages. No script can read them.
 
 use http::HeaderValue;
 use http::header::SET_COOKIE;
@@ -16,13 +16,13 @@ pub(crate) enum SameSite {
     Strict,
 }
 
-/// True when browsers reach the pages over TLS. Their cookies have the prefix `__Host-` then, which
-/// browsers take from this very host alone.
+/// True when browsers reach the pages of the public listener over TLS. Their cookies have the prefix
+/// `__Host-` then, which browsers take from this very host alone.
 pub(crate) fn is_tls(core: &Core) -> bool {
     core.settings.public_url.starts_with("https://")
 }
 
-/// Sets a cookie for the whole host, for so many seconds.
+/// Sets a cookie of the public listener for the whole host, for so many seconds.
 ///
 /// # Errors
 /// Never for values in base64; the header's type says it could.
@@ -34,13 +34,26 @@ pub(crate) fn set(
     seconds: i64,
     same_site: SameSite,
 ) -> Result<()> {
-    let secure = if is_tls(core) { "; Secure" } else { "" };
+    let cookie = header(name, value, seconds, same_site, is_tls(core))?;
+    reply.headers.append(SET_COOKIE, cookie);
+    Ok(())
+}
+
+/// A cookie for the whole host, for so many seconds, as a header's value.
+///
+/// # Errors
+/// As of [`set`].
+pub(crate) fn header(
+    name: &str,
+    value: &str,
+    seconds: i64,
+    same_site: SameSite,
+    is_tls: bool,
+) -> Result<HeaderValue> {
+    let secure = if is_tls { "; Secure" } else { "" };
     // The variants are named as the attribute's values.
     let text = format!(
         "{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site:?}{secure}"
     );
-    let cookie =
-        HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))?;
-    reply.headers.append(SET_COOKIE, cookie);
-    Ok(())
+    HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))
 }

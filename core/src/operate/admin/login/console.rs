@@ -13,6 +13,7 @@ use super::{Attempt, admit, refused};
 use crate::Core;
 use crate::auth::oidc::{LoginState, PendingLogin, Provider, Refusal};
 use crate::auth::roles::Role;
+use crate::http::cookie::SameSite;
 use crate::http::html::shell::Shell;
 use crate::http::reply::Reply;
 use crate::http::request::Head;
@@ -77,7 +78,7 @@ async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let sealed = URL_SAFE_NO_PAD.encode(sealed);
     let mut reply = Reply::see_other(url.as_str());
     // The provider's page leads back here: a stricter cookie would not come along.
-    let cookie = set_cookie(core, PENDING, &sealed, "Lax", PENDING_SECONDS)?;
+    let cookie = set_cookie(core, PENDING, &sealed, SameSite::Lax, PENDING_SECONDS)?;
     reply.headers.append(SET_COOKIE, cookie);
     Ok(reply)
 }
@@ -115,7 +116,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     let shell = Shell { name: "Console", navigation: &[], current: "/console", account: html! {} };
     let mut reply = shell.render(StatusCode::OK, "You are logged in", &page);
     reply.headers.append(SET_COOKIE, session);
-    reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", "Lax", 0)?);
+    reply.headers.append(SET_COOKIE, set_cookie(core, PENDING, "", SameSite::Lax, 0)?);
     Ok(reply)
 }
 

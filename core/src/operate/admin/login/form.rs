@@ -9,6 +9,7 @@ use super::session::{NewSession, cookie_name, set_cookie, sign};
 use super::{Attempt, alarm};
 use crate::Core;
 use crate::auth::oidc::Provider;
+use crate::http::cookie::SameSite;
 use crate::http::request::Head;
 use crate::operate::admin::operator::Operator;
 use crate::platform::crypto::{constant_time_eq, sha256};
@@ -41,7 +42,7 @@ pub(in crate::operate) fn show(core: &Core, head: &Head) -> Result<SignInForm> {
         Some(known) if known.len() <= 2 * COOKIE_BYTES && is_plain(known) => known.to_owned(),
         _ => URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<COOKIE_BYTES>()?),
     };
-    let cookie = set_cookie(core, COOKIE, &secret, "Strict", COOKIE_SECONDS)?;
+    let cookie = set_cookie(core, COOKIE, &secret, SameSite::Strict, COOKIE_SECONDS)?;
     Ok(SignInForm { csrf_token: sign(&secret, "sign-in"), cookie })
 }
 

@@ -12,10 +12,11 @@ use uuid::Uuid;
 use super::super::operator::Operator;
 use crate::Core;
 use crate::auth::roles::BREAK_GLASS;
+use crate::http::cookie::{self, SameSite};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
-use crate::platform::error::{Denial, Error, Result};
+use crate::platform::error::{Denial, Result};
 
 /// The session's cookie.
 const COOKIE: &str = "rampart_operator";
@@ -89,7 +90,7 @@ impl NewSession<'_> {
         }
         operator.record(&mut tx, core, "operator.login", actor, detail).await?;
         tx.commit().await?;
-        set_cookie(core, COOKIE, &cookie, "Strict", *seconds)
+        set_cookie(core, COOKIE, &cookie, SameSite::Strict, *seconds)
     }
 }
 
@@ -213,7 +214,7 @@ impl Session {
             self.operator.record(&mut tx, core, "operator.logout", actor, detail).await?;
             tx.commit().await?;
         }
-        set_cookie(core, COOKIE, "", "Strict", 0)
+        set_cookie(core, COOKIE, "", SameSite::Strict, 0)
     }
 }
 
@@ -249,12 +250,8 @@ pub(super) fn set_cookie(
     core: &Core,
     name: &str,
     value: &str,
-    same_site: &str,
+    same_site: SameSite,
     seconds: i32,
 ) -> Result<HeaderValue> {
-    let (name, secure) = (cookie_name(core, name), if is_tls(core) { "; Secure" } else { "" });
-    let text = format!(
-        "{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
-    );
-    HeaderValue::try_from(text).map_err(|error| Error::internal("set a cookie", error))
+    cookie::header(&cookie_name(core, name), value, seconds.into(), same_site, is_tls(core))
 }
