@@ -15,7 +15,8 @@ use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
 use self::parties::Parties;
 use super::{
-    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, plain, stored_reference,
+    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, is_placeholder, plain,
+    stored_reference,
 };
 
 /// Most elements within each other.
@@ -270,7 +271,10 @@ impl Details {
                 line.reference = bounded(&format!("{}{before}{text}", line.reference));
             }
             ["Refs", "EndToEndId"] if text != NOT_PROVIDED => {
-                line.end_to_end_id = stored_reference(&plain(text));
+                if !is_placeholder(text) {
+                    line.end_to_end_id = stored_reference(&plain(text));
+                }
+                // Among the words in any case, of which a line without a name has its name.
                 if line.reference.is_empty() {
                     line.reference = bounded(text);
                 }

@@ -6,7 +6,7 @@ use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
 use super::{
-    LINES_MAX, Line, NOT_PROVIDED, TEXT_CHARS_MAX, Unreadable, amount, beginning, bounded, day,
+    LINES_MAX, Line, TEXT_CHARS_MAX, Unreadable, amount, beginning, bounded, day, is_placeholder,
     plain, stored_reference,
 };
 
@@ -54,13 +54,13 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
         return Err(wrong("currency: neither a code such as EUR nor a CAIP-19 id"));
     }
     let name = plain(&row.provider_reference);
-    let is_name = name != NOT_PROVIDED;
+    let is_name = !is_placeholder(&name);
     let provider_reference = if is_name { stored_reference(&name) } else { String::new() };
     // Earlier versions took what stands for no name for one, and cut a long one.
     let earlier = beginning(&name);
     let earlier_references = if earlier == provider_reference { Vec::new() } else { vec![earlier] };
     let end_to_end_id = plain(&row.end_to_end_id);
-    let is_id = end_to_end_id != NOT_PROVIDED;
+    let is_id = !is_placeholder(&end_to_end_id);
     Ok(Line {
         date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
@@ -89,6 +89,7 @@ mod tests {
     use rust_decimal::Decimal;
 
     use super::*;
+    use crate::{NO_REFERENCE, NOT_PROVIDED};
 
     #[test]
     fn columns_stand_in_any_order_and_may_be_missing() {
@@ -136,13 +137,18 @@ mod tests {
 
     #[test]
     fn what_stands_for_no_name_names_no_payment() {
-        let csv = "date,amount,currency,providerReference\n\
-            2026-03-01,1,EUR,NOTPROVIDED\n2026-03-01,1,EUR,NOTPROVIDED\n";
-        let lines = crate::read(csv.as_bytes()).unwrap();
-        assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
-        for line in lines {
-            assert!(line.provider_reference.starts_with("line-"), "{line:?}");
-            assert_eq!(line.earlier_references, [NOT_PROVIDED]);
+        for none in [NOT_PROVIDED, NO_REFERENCE] {
+            let csv = format!(
+                "date,amount,currency,providerReference,endToEndId\n\
+                 2026-03-01,1,EUR,{none},{none}\n2026-03-01,1,EUR,{none},{none}\n"
+            );
+            let lines = crate::read(csv.as_bytes()).unwrap();
+            assert_ne!(lines[0].provider_reference, lines[1].provider_reference);
+            for line in lines {
+                assert!(line.provider_reference.starts_with("line-"), "{line:?}");
+                assert_eq!(line.earlier_references, [none]);
+                assert!(line.end_to_end_id.is_empty(), "{}", line.end_to_end_id);
+            }
         }
     }
 

@@ -32,6 +32,14 @@ const ORDER_DIGITS: usize = 16;
 
 /// The text of banks where a name or an id must stand and nobody has given one.
 pub const NOT_PROVIDED: &str = "NOTPROVIDED";
+/// The same of banks that make camt.053 out of MT940.
+pub const NO_REFERENCE: &str = "NONREF";
+
+/// True for a text that stands where nobody has given a name or an id.
+#[must_use]
+pub fn is_placeholder(text: &str) -> bool {
+    matches!(text, NOT_PROVIDED | NO_REFERENCE)
+}
 
 /// A booked line of a statement. Texts are empty where the statement has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,8 +56,8 @@ pub struct Line {
     pub reference: String,
     /// The bank's own name for it; made of the line's contents where the bank gives none.
     pub provider_reference: String,
-    /// Names under which earlier versions have recorded it. [`NOT_PROVIDED`] may be one of them,
-    /// and is the name of any number of payments.
+    /// Names under which earlier versions have recorded it. A placeholder may be among them, which is
+    /// the name of any number of payments.
     pub earlier_references: Vec<String>,
     /// The other side's name.
     pub name: String,

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Line, NOT_PROVIDED, beginning, plain, stored_reference};
+use crate::{Line, NO_REFERENCE, beginning, is_placeholder, plain, stored_reference};
 
 /// The names of an entry or of one of its transactions. Texts are empty where there is none.
 #[derive(Default)]
@@ -14,13 +14,16 @@ pub(super) struct Names {
     other: String,
     /// By the rule of earlier versions, which took what stood for no name for one.
     earlier: String,
+    /// `AcctSvcrRef` is [`NO_REFERENCE`], which earlier versions took for the bank's own name.
+    has_no_reference: bool,
 }
 
 impl Names {
     /// Reads an `AcctSvcrRef`.
     pub(super) fn read_own(&mut self, text: &str) {
         self.earlier = plain(text);
-        if self.earlier != NOT_PROVIDED {
+        self.has_no_reference = self.earlier == NO_REFERENCE;
+        if !is_placeholder(&self.earlier) {
             self.of_bank.clone_from(&self.earlier);
         }
     }
@@ -31,7 +34,7 @@ impl Names {
         if self.earlier.is_empty() {
             self.earlier.clone_from(&text);
         }
-        if self.other.is_empty() && text != NOT_PROVIDED {
+        if self.other.is_empty() && !is_placeholder(&text) {
             self.other = text;
         }
     }
@@ -42,8 +45,10 @@ impl Names {
         let name = names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str);
         line.provider_reference = stored_reference(name);
         let earlier = if self.earlier.is_empty() { &entry.earlier } else { &self.earlier };
+        let is_of_entry = self.of_bank.is_empty() && entry.has_no_reference;
+        let placeholder = if self.has_no_reference || is_of_entry { NO_REFERENCE } else { "" };
         // Earlier versions have cut a long one.
-        for known in [beginning(earlier), beginning(name)] {
+        for known in [beginning(earlier), beginning(name), placeholder.to_owned()] {
             let is_other = !known.is_empty() && known != line.provider_reference;
             if is_other && !line.earlier_references.contains(&known) {
                 line.earlier_references.push(known);

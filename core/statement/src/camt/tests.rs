@@ -1,6 +1,7 @@
 //! Entries and documents, as banks and others send them.
 
 use super::*;
+use crate::NO_REFERENCE;
 
 fn statement(entries: &str) -> String {
     format!(
@@ -224,6 +225,30 @@ fn what_stands_for_no_name_names_no_payment() {
     }
     assert!(named("", none)[0].provider_reference.starts_with("line-"));
     assert!(named(own, "")[0].earlier_references.is_empty());
+}
+
+#[test]
+fn payments_that_a_bank_names_nonref_are_as_many_as_their_entries() {
+    let entry = |own: &str, refs: &str, text: &str| {
+        let text = ENTRY.replace("bank-1", own).replace("order 1234567890123456", text);
+        text.replace("<EndToEndId>NOTPROVIDED</EndToEndId>", refs)
+    };
+    let id = "<EndToEndId>NONREF</EndToEndId>";
+    let entries = [
+        entry(NO_REFERENCE, id, "one"),
+        entry(NO_REFERENCE, id, "two"),
+        entry(NO_REFERENCE, "<TxId>t</TxId>", "three"),
+        entry(NO_REFERENCE, "<AcctSvcrRef>own</AcctSvcrRef>", "four"),
+        entry("bank-2", "<TxId>NONREF</TxId>", "five"),
+    ];
+    let lines = crate::read(statement(&entries.concat()).as_bytes()).unwrap();
+    let names: Vec<_> = lines.iter().map(|line| &*line.provider_reference).collect();
+    assert!(names[0].starts_with("line-") && names[1].starts_with("line-"), "{names:?}");
+    assert!(names[0] != names[1] && names[2..] == ["t", "own", "bank-2"], "{names:?}");
+    assert!(lines.iter().all(|line| line.end_to_end_id.is_empty()), "{lines:?}");
+    // Earlier versions have recorded the first of them under it.
+    assert!(lines[..3].iter().all(|line| line.earlier_references == [NO_REFERENCE]), "{lines:?}");
+    assert!(lines[3].earlier_references.is_empty(), "{lines:?}");
 }
 
 #[test]

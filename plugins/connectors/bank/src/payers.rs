@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rampart_statement::{Line, NOT_PROVIDED};
+use rampart_statement::{Line, is_placeholder};
 use rust_decimal::Decimal;
 
 use crate::account::Account;
@@ -53,7 +53,7 @@ impl Payers {
         let mut found = if own.is_empty() { earlier } else { own };
         let is_of_one = found.iter().all(|line| line.iban == found[0].iban);
         found.truncate(1);
-        Ok(found.pop().filter(|_| is_of_one && reference != NOT_PROVIDED))
+        Ok(found.pop().filter(|_| is_of_one && !is_placeholder(reference)))
     }
 
     /// Reads the statements that were taken since the last time.
@@ -182,11 +182,14 @@ mod tests {
             paid("b", "<TxId>two</TxId>", "NL58ABNA0000000001"),
             paid("c", "<TxId>two</TxId>", "NL02ABNA0123456789"),
             paid("d", "<InstrId>NOTPROVIDED</InstrId>", "NL58ABNA0000000001"),
+            paid("NONREF", "<TxId>e</TxId>", "NL58ABNA0000000001"),
         ]);
         fs::write(place.0.join("taken/one.xml"), text).unwrap();
         let found = payment(&folder, "one").unwrap().unwrap();
         assert_eq!(found.provider_reference, "a");
         assert_eq!(payment(&folder, "two").unwrap(), None, "of one of two");
-        assert_eq!(payment(&folder, "NOTPROVIDED").unwrap(), None, "of anybody");
+        for anybodys in ["NOTPROVIDED", "NONREF"] {
+            assert_eq!(payment(&folder, anybodys).unwrap(), None, "{anybodys}");
+        }
     }
 }
