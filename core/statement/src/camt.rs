@@ -15,8 +15,8 @@ use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
 use self::parties::Parties;
 use super::{
-    LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, is_placeholder, plain,
-    stored_reference,
+    LINE_END, LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, is_placeholder,
+    plain, stored_reference,
 };
 
 /// Most elements within each other.
@@ -267,7 +267,7 @@ impl Details {
             ["Refs", "AcctSvcrRef"] => self.names.read_own(text),
             ["Refs", "TxId" | "InstrId"] => self.names.read_other(text),
             ["RmtInf", "Ustrd"] | ["RmtInf", "Strd", "CdtrRefInf", "Ref"] => {
-                let before = if line.reference.is_empty() { "" } else { "; " };
+                let before = if line.reference.is_empty() { "" } else { LINE_END };
                 line.reference = bounded(&format!("{}{before}{text}", line.reference));
             }
             ["Refs", "EndToEndId"] if text != NOT_PROVIDED => {

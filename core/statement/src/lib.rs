@@ -27,6 +27,8 @@ const AMOUNT_BYTES_MAX: usize = 32;
 const YEARS: RangeInclusive<i32> = 2_000..=9_999;
 /// Largest amount, in whole units of its currency: sums of any number of lines fit a [`Decimal`].
 const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+/// The text between two lines of a payer's words.
+const LINE_END: &str = "; ";
 /// Digits of an order's number in a payment reference.
 const ORDER_DIGITS: usize = 16;
 
@@ -72,23 +74,13 @@ pub struct Line {
 
 impl Line {
     /// The number of the order that the payer has written: a word of sixteen digits, whatever
-    /// stands beside it, else a run of as many with blanks between them.
+    /// stands beside it, else a run of as many with blanks or the ends of lines between them.
     #[must_use]
     pub fn order_digits(&self) -> Option<String> {
-        let mut words = self.reference.split(|c: char| !c.is_ascii_digit());
-        if let Some(word) = words.find(|word| word.len() == ORDER_DIGITS) {
-            return Some(word.to_owned());
-        }
-        let mut run = String::new();
-        for c in self.reference.chars().chain(['.']) {
-            match c {
-                '0'..='9' => run.push(c),
-                ' ' | '-' => {}
-                _ if run.len() == ORDER_DIGITS => return Some(run),
-                _ => run.clear(),
-            }
-        }
-        None
+        // The id of a transfer, which a bank may have made of as many digits, stands before the words.
+        let words = self.reference.strip_prefix(&*self.end_to_end_id);
+        let words = words.and_then(|rest| rest.strip_prefix(LINE_END));
+        words.and_then(order_number).or_else(|| order_number(&self.reference))
     }
 
     /// The begin of its day.
@@ -171,6 +163,28 @@ pub fn named(lines: Vec<Line>) -> Vec<Line> {
     named.collect()
 }
 
+/// The first number of an order in a text.
+fn order_number(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !c.is_ascii_digit());
+    let word = words.find(|word| word.len() == ORDER_DIGITS).map(str::to_owned);
+    // Banks cut the payer's words into lines of a fixed length.
+    word.or_else(|| run_of_digits(text)).or_else(|| run_of_digits(&text.replace(LINE_END, "")))
+}
+
+/// The first run of as many digits as an order's number has, with blanks and dashes among them.
+fn run_of_digits(text: &str) -> Option<String> {
+    let mut run = String::new();
+    for c in text.chars().chain(['.']) {
+        match c {
+            '0'..='9' => run.push(c),
+            ' ' | '-' => {}
+            _ if run.len() == ORDER_DIGITS => return Some(run),
+            _ => run.clear(),
+        }
+    }
+    None
+}
+
 /// The first characters of a text, without those of control.
 fn bounded(text: &str) -> String {
     beginning(&plain(text))
@@ -224,11 +238,30 @@ mod tests {
             "ref 1234-5678-9012-3456.",
             "1234567890123456 250 EUR",
             "2026-03-01 1234567890123456 2026-03-02",
+            "order 12345; 67890123456; thanks",
+            "7; 1234 5678 9012 3456; 8",
         ] {
             assert_eq!(digits(text), number, "{text}");
         }
         for text in ["", "123456789012345", "12345678901234567", "NL58ABNA0000000001"] {
             assert_eq!(digits(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_payers_words_come_before_the_id_of_the_transfer() {
+        let found = |reference: &str| {
+            let end_to_end_id = "2026030112345678".to_owned();
+            Line { reference: reference.to_owned(), end_to_end_id, ..Line::default() }
+                .order_digits()
+        };
+        for (reference, number) in [
+            ("2026030112345678; order 1234567890123456", "1234567890123456"),
+            ("2026030112345678; 1234567890; 123456", "1234567890123456"),
+            ("2026030112345678; thanks", "2026030112345678"),
+            ("2026030112345678", "2026030112345678"),
+        ] {
+            assert_eq!(found(reference).as_deref(), Some(number), "{reference}");
         }
     }
 
