@@ -14,6 +14,13 @@ const WHOLE: [&str; 16] = [
 /// Currencies to which it gives three.
 const THOUSANDTHS: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
 
+/// Countries of SEPA, as their IBANs begin.
+const SEPA: [&str; 42] = [
+    "AD", "AL", "AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GB", "GI",
+    "GR", "HR", "HU", "IE", "IS", "IT", "LI", "LT", "LU", "LV", "MC", "MD", "ME", "MK", "MT", "NL",
+    "NO", "PL", "PT", "RO", "RS", "SE", "SI", "SK", "SM", "VA",
+];
+
 /// The account, as the configuration has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +56,11 @@ impl Account {
     /// True if its transfers are SEPA's.
     pub(crate) fn is_sepa(&self) -> bool {
         self.currency == "EUR"
+    }
+
+    /// True if one of its transfers reaches this IBAN: one of SEPA reaches no other country.
+    pub(crate) fn reaches(&self, iban: &str) -> bool {
+        !self.is_sepa() || SEPA.iter().any(|country| iban.starts_with(country))
     }
 
     /// Checks that money in this currency leaves it or arrives at it as it is.

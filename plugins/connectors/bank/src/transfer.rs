@@ -143,6 +143,9 @@ impl Transfer {
         if iban == account.iban {
             return Err("the recipient is the account itself".to_owned());
         }
+        if !account.reaches(&iban) {
+            return Err("the recipient's IBAN is of no country of SEPA".to_owned());
+        }
         let name = latin(name.unwrap_or_default(), NAME_CHARS_MAX);
         let name = name.ok_or("the recipient has no name")?;
         let reference = latin(reference.unwrap_or_default(), REFERENCE_CHARS_MAX);
@@ -202,12 +205,25 @@ pub(crate) mod tests {
             ("iban", json!(null), "the recipient has no valid IBAN"),
             ("iban", json!("NL59ABNA0000000001"), "the recipient has no valid IBAN"),
             ("iban", json!("NL02ABNA0123456789"), "the recipient is the account itself"),
+            ("iban", json!("TR330006100519786457841326"), "the recipient's IBAN is of no country"),
             ("name", json!(null), "the recipient has no name"),
             ("name", json!("&&"), "the recipient has no name"),
         ] {
             let refused = sale(member, value.clone()).unwrap_err();
             assert!(refused.starts_with(reason), "{member} {value}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_transfer_in_another_currency_than_euros_reaches_any_country() {
+        let mut settings = settings();
+        "CHF".clone_into(&mut settings.account.currency);
+        let body = json!({"amount": 1, "currency": "CHF", "iban": "TR330006100519786457841326",
+            "name": "Ada", "reference": null});
+        let body = serde_json::from_value(body).unwrap();
+        assert!(Transfer::of_sale(&settings, COMMAND, &body).is_ok());
+        let swiss = sale("iban", json!("CH9300762011623852957"));
+        assert!(swiss.is_ok(), "{swiss:?}");
     }
 
     #[test]
