@@ -58,7 +58,11 @@ async fn take(bank: &Bank, file: &OsStr) -> Result<(), String> {
     let name = &*file.to_string_lossy();
     let failed = |error: io::Error| format!("cannot use the statement {name}: {error}");
     let path = bank.folder.path("inbox").join(file);
-    let bytes = bytes(&path).map_err(failed)?;
+    let bytes = match bytes(&path) {
+        // It was renamed since the folder was read, as by a program that has written it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        bytes => bytes.map_err(failed)?,
+    };
     let lines = parse(&bytes).and_then(|lines| of_account(lines, &bank.settings.account));
     let lines = match lines {
         Ok(lines) => lines,
@@ -142,9 +146,12 @@ pub(crate) fn of_account(lines: Vec<Line>, account: &Account) -> Result<Vec<Line
     }
 }
 
-/// True if nobody has written to the file for a while.
+/// True if the file is there, and nobody has written to it for a while.
 fn is_settled(path: &Path) -> io::Result<bool> {
-    let age = fs::metadata(path)?.modified()?.elapsed();
+    let age = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        metadata => metadata?.modified()?.elapsed(),
+    };
     // A file of the future is being written by somebody whose clock is wrong.
     Ok(age.is_ok_and(|age| age >= SETTLED))
 }
@@ -220,17 +227,30 @@ pub(crate) mod tests {
         (url, heard)
     }
 
-    #[tokio::test]
-    async fn a_line_that_the_edge_cannot_read_holds_no_other_one_up() {
-        let place = Place::make();
-        let (url, heard) = edge(&[422, 413, 409, 200]);
+    /// A bank in this folder, of the edge at a URL.
+    pub(crate) fn bank(place: &Place, url: &str) -> Bank {
         let token = place.0.join("edge.token");
         fs::write(&token, "rcn_abc").unwrap();
         let mut settings = settings();
         let with_token = serde_json::json!({ "url": url, "token": { "file": token } });
         settings.edge = serde_json::from_value(with_token).unwrap();
         let edge = Client::new(&settings.edge).unwrap();
-        let bank = Bank { edge, folder: Folder::open(&place.0).unwrap(), settings };
+        Bank { edge, folder: Folder::open(&place.0).unwrap(), settings }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_taken_away_is_passed_over() {
+        let place = Place::make();
+        let bank = bank(&place, "http://127.0.0.1:9");
+        take(&bank, "one.xml.part".as_ref()).await.unwrap();
+        assert!(!is_settled(&place.0.join("inbox/one.xml.part")).unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_the_edge_cannot_read_holds_no_other_one_up() {
+        let place = Place::make();
+        let (url, heard) = edge(&[422, 413, 409, 200]);
+        let bank = bank(&place, &url);
         let names = ["bank-1", "bank-2", "bank-3", "bank-4"];
         let entries = names.map(|name| entry(name, "CRDT", ""));
         fs::write(place.0.join("inbox/one.xml"), statement(&entries)).unwrap();

@@ -199,23 +199,13 @@ async fn report(bank: &Bank, command: &Command, outcome: &Outcome) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use rampart_connector::Client;
-
     use super::*;
-    use crate::folder::Folder;
     use crate::folder::tests::Place;
-    use crate::transfer::tests::{COMMAND, settings};
+    use crate::statements::tests::bank;
+    use crate::transfer::tests::COMMAND;
 
-    /// A bank whose edge nobody calls.
-    fn bank(place: &Place) -> Bank {
-        let token = place.0.join("edge.token");
-        std::fs::write(&token, "rcn_abc").unwrap();
-        let mut settings = settings();
-        let with_token = json!({ "url": "http://127.0.0.1:9", "token": { "file": token } });
-        settings.edge = serde_json::from_value(with_token).unwrap();
-        let edge = Client::new(&settings.edge).unwrap();
-        Bank { edge, folder: Folder::open(&place.0).unwrap(), settings }
-    }
+    /// URL of an edge that nobody calls.
+    const EDGE: &str = "http://127.0.0.1:9";
 
     fn step_of(bank: &Bank, kind: &str, checkpoint: &Value, body: &Value) -> Step {
         let command = json!({"id": COMMAND, "kind": kind, "attempt": 1, "leaseToken": "lease",
@@ -227,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_cannot_be_read_stops_no_other_one() {
         let place = Place::make();
-        let bank = bank(&place);
+        let bank = bank(&place, EDGE);
         for kind in ["payment.create", "payment.refund", "transfer.send"] {
             let rejected = step_of(&bank, kind, &Value::Null, &json!({}));
             assert!(matches!(rejected, Step::Report(Outcome::Rejected { .. })), "{kind}");
@@ -239,7 +229,7 @@ mod tests {
     #[tokio::test]
     async fn a_payer_is_told_the_account_for_its_own_currency_alone() {
         let place = Place::make();
-        let bank = bank(&place);
+        let bank = bank(&place, EDGE);
         let create = |currency: &str| {
             let body = json!({"orderId": 7, "amount": 100, "currency": currency,
                 "paymentReference": "1742980455013377"});
