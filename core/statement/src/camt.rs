@@ -105,7 +105,7 @@ struct Statement {
 struct Entry {
     line: Line,
     names: Names,
-    is_debit: bool,
+    is_debit: Option<bool>,
     is_booked: bool,
     /// The bank takes an earlier entry back.
     is_reversal: bool,
@@ -164,7 +164,11 @@ impl Statement {
             None => self.entry.read(&names, text.trim(), &self.currency)?,
         }
         if names.is_empty() {
-            for line in std::mem::take(&mut self.entry).lines(&self.account) {
+            let entry = std::mem::take(&mut self.entry);
+            if entry.is_booked && entry.is_debit.is_none() {
+                return Err("an entry is neither a credit nor a debit");
+            }
+            for line in entry.lines(&self.account) {
                 self.lines.push(Line { account: self.account.clone(), ..line });
             }
         }
@@ -179,7 +183,7 @@ impl Entry {
                 self.line.amount = unsigned(text)?;
                 currency.clone_into(&mut self.line.currency);
             }
-            ["CdtDbtInd"] => self.is_debit = text == "DBIT",
+            ["CdtDbtInd"] => self.is_debit = Some(is_debit(text)?),
             ["RvslInd"] => self.is_reversal = matches!(text, "true" | "1"),
             // In version 2 a code, later an element with one.
             ["Sts"] if !text.is_empty() => self.is_booked = text == "BOOK",
@@ -202,10 +206,10 @@ impl Entry {
         if !self.is_booked {
             return Vec::new();
         }
-        let several = self.details.len() > 1;
+        let (several, of_entry) = (self.details.len() > 1, self.is_debit.unwrap_or_default());
         let says = |one: &Details| one.has_amount && one.line.currency == self.line.currency;
         let is_divided = !several || self.details.iter().all(says);
-        let mut whole = Line { amount: signed(self.line.amount, self.is_debit), ..self.line };
+        let mut whole = Line { amount: signed(self.line.amount, of_entry), ..self.line };
         if self.is_reversal {
             REVERSAL.clone_into(&mut whole.return_reason);
         }
@@ -213,7 +217,7 @@ impl Entry {
         for details in self.details {
             let Details { mut line, names, parties, is_debit, .. } = details;
             // One alone is the entry, whose side is that of the money.
-            let is_debit = is_debit.filter(|_| several).unwrap_or(self.is_debit);
+            let is_debit = is_debit.filter(|_| several).unwrap_or(of_entry);
             line.amount = signed(line.amount, is_debit);
             if !several {
                 line.amount = whole.amount;
@@ -263,7 +267,7 @@ impl Details {
                 currency.clone_into(&mut line.currency);
                 self.has_amount = true;
             }
-            ["CdtDbtInd"] => self.is_debit = Some(text == "DBIT"),
+            ["CdtDbtInd"] => self.is_debit = Some(is_debit(text)?),
             ["Refs", "AcctSvcrRef"] => self.names.read_own(text),
             ["Refs", "TxId" | "InstrId"] => self.names.read_other(text),
             ["RmtInf", "Ustrd"] | ["RmtInf", "Strd", "CdtrRefInf", "Ref"] => {
@@ -290,6 +294,15 @@ impl Details {
             _ => {}
         }
         Ok(())
+    }
+}
+
+/// The side of an entry: one that is not known must not pass for money that came in.
+fn is_debit(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "CRDT" => Ok(false),
+        "DBIT" => Ok(true),
+        _ => Err("an entry is neither a credit nor a debit"),
     }
 }
 

@@ -210,6 +210,17 @@ fn an_amount_below_zero_is_refused() {
 }
 
 #[test]
+fn an_entry_that_is_neither_a_credit_nor_a_debit_is_refused() {
+    let side = "<CdtDbtInd>CRDT</CdtDbtInd>";
+    for wrong in ["", "<CdtDbtInd/>", "<CdtDbtInd>C</CdtDbtInd>"] {
+        let refused = read(&statement(&ENTRY.replace(side, wrong))).unwrap_err();
+        assert!(refused.to_string().contains("neither a credit nor a debit"), "{refused}");
+        let pending = ENTRY.replace("BOOK", "PDNG").replace(side, "");
+        assert_eq!(read(&statement(&pending)), Ok(Vec::new()));
+    }
+}
+
+#[test]
 fn what_stands_for_no_name_names_no_payment() {
     let named = |own: &str, refs: &str| {
         let refs = format!("<Refs>{refs}<EndToEndId>");
