@@ -209,7 +209,8 @@ impl Entry {
         let (several, of_entry) = (self.details.len() > 1, self.is_debit.unwrap_or_default());
         let says = |one: &Details| one.has_amount && one.line.currency == self.line.currency;
         let is_divided = !several || self.details.iter().all(says);
-        let mut whole = Line { amount: signed(self.line.amount, of_entry), ..self.line };
+        let amount = signed(self.line.amount, of_entry);
+        let mut whole = Line { amount, has_batch_reference: several, ..self.line };
         if self.is_reversal {
             REVERSAL.clone_into(&mut whole.return_reason);
         }
@@ -232,6 +233,7 @@ impl Entry {
             names.name(if several { &unnamed } else { &self.names }, &mut line);
             if line.reference.is_empty() {
                 line.reference.clone_from(&whole.reference);
+                line.has_batch_reference = several;
             }
             lines.push(line);
         }

@@ -70,6 +70,8 @@ pub struct Line {
     /// The bank's reason for which a transfer came back, such as `AC04` or words of its own; empty for
     /// any other line.
     pub return_reason: String,
+    /// The words are those of an entry with several transactions: they name the order of none of them.
+    pub has_batch_reference: bool,
 }
 
 impl Line {
@@ -77,6 +79,9 @@ impl Line {
     /// stands beside it, else a run of as many with blanks or the ends of lines between them.
     #[must_use]
     pub fn order_digits(&self) -> Option<String> {
+        if self.has_batch_reference {
+            return None;
+        }
         // The id of a transfer, which a bank may have made of as many digits, stands before the words.
         let words = self.reference.strip_prefix(&*self.end_to_end_id);
         let words = words.and_then(|rest| rest.strip_prefix(LINE_END));

@@ -110,7 +110,7 @@ fn a_name_that_a_batch_gives_to_all_of_its_transactions_is_none_of_theirs() {
         details("batch", "one"),
         details("batch", "two"),
         details("batch", "two"),
-        details("own", "three")
+        details("own", "1234567890123456")
     );
     let lines = crate::read(statement(&entry).as_bytes()).unwrap();
     let names: std::collections::HashSet<_> =
@@ -119,6 +119,7 @@ fn a_name_that_a_batch_gives_to_all_of_its_transactions_is_none_of_theirs() {
     assert!(names.contains("own") && !names.contains("batch"), "{names:?}");
     assert_eq!(lines[0].earlier_references, ["batch"]);
     assert!(lines[3].earlier_references.is_empty());
+    assert_eq!(lines[3].order_digits().as_deref(), Some("1234567890123456"));
 }
 
 #[test]
@@ -131,7 +132,8 @@ fn of_transactions_that_do_not_say_how_much_they_are_none_is_the_whole() {
         };
         let entry = format!(
             "<Ntry><Amt Ccy=\"EUR\">200</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
-             <AcctSvcrRef>whole</AcctSvcrRef><NtryDtls>{}{}</NtryDtls></Ntry>",
+             <AcctSvcrRef>whole</AcctSvcrRef><NtryDtls>{}{}</NtryDtls>\
+             <AddtlNtryInf>1234567890123456 and others</AddtlNtryInf></Ntry>",
             details("a", amounts[0]),
             details("b", amounts[1])
         );
@@ -144,6 +146,7 @@ fn of_transactions_that_do_not_say_how_much_they_are_none_is_the_whole() {
         let lines = seen(amounts);
         assert_eq!((lines.len(), &*lines[0].provider_reference), (1, "whole"), "{amounts:?}");
         assert_eq!(lines[0].earlier_references, ["a", "b"]);
+        assert_eq!(lines[0].order_digits(), None, "of one of two");
     }
     assert_eq!(seen([&in_both, euros]).len(), 2);
 }
@@ -160,10 +163,12 @@ fn what_transactions_are_not_of_an_entrys_amount_is_a_line() {
         let entry = format!(
             "<Ntry><Amt Ccy=\"EUR\">{whole}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>\
              <AcctSvcrRef>whole</AcctSvcrRef><Chrgs><Rcrd><Amt Ccy=\"EUR\">1</Amt>\
-             <CdtDbtInd>DBIT</CdtDbtInd></Rcrd></Chrgs><NtryDtls>{}</NtryDtls></Ntry>",
+             <CdtDbtInd>DBIT</CdtDbtInd></Rcrd></Chrgs><NtryDtls>{}</NtryDtls>\
+             <AddtlNtryInf>1234567890123456</AddtlNtryInf></Ntry>",
             details.concat()
         );
         let lines = read(&statement(&entry)).unwrap();
+        assert!(lines.iter().all(|line| line.order_digits().is_none()), "{lines:?}");
         lines.iter().map(|l| (l.provider_reference.clone(), l.amount.to_string())).collect()
     };
     let named = |lines: &[(&str, &str)]| -> Vec<(String, String)> {
