@@ -5,6 +5,10 @@
 -- The table as it is becomes the first partition, without a row being copied. Positions are unique
 -- within each partition; over all of them they are given one by one, under the lock of the head.
 
+-- The id of the last row, which that of the next one is above. Null until an edge has added one. First, as
+-- edges lock the head before they add a row.
+alter table audit_head add column audit_id uuid;
+
 alter table audit rename to audit_default;
 alter table audit_default rename constraint audit_pkey to audit_default_pkey;
 alter index audit_position_key rename to audit_default_position_key;
@@ -39,6 +43,3 @@ alter table audit enable row level security;
 alter table audit force row level security;
 create policy audit_read on audit for select using (true);
 create policy audit_append on audit for insert with check (true);
-
--- The id of the last row, which that of the next one is above. Null until an edge has added one.
-alter table audit_head add column audit_id uuid;
