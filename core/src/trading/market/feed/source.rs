@@ -147,12 +147,13 @@ impl Source {
     }
 }
 
-/// A time: RFC 3339, or a number or numeric string of seconds or milliseconds since 1970.
+/// A time since 1970: RFC 3339, or a number or numeric string of seconds or milliseconds. Postgres
+/// refuses one that is long before, and with it what all other sources have said.
 fn time_of(value: &Value) -> Option<DateTime<Utc>> {
     if let Some(time) = value.as_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok()) {
-        return Some(time.to_utc());
+        return Some(time.to_utc()).filter(|time| *time >= DateTime::UNIX_EPOCH);
     }
-    let number = decimal::from_number_or_text(value)?;
+    let number = decimal::from_number_or_text(value).filter(|number| *number >= Decimal::ZERO)?;
     let milliseconds = match number >= MILLISECONDS_MIN {
         true => number,
         false => number.checked_mul(Decimal::ONE_THOUSAND)?,
@@ -226,6 +227,9 @@ mod tests {
             assert_eq!(time_of(&value), Some(time(expected)), "{text}");
         }
         for text in ["null", "\"today\"", "true", "1e25", "[1]", "\"\""] {
+            assert_eq!(time_of(&serde_json::from_str(text).unwrap()), None, "{text}");
+        }
+        for text in ["-3e11", "\"-1\"", "\"1969-12-31T23:59:59Z\""] {
             assert_eq!(time_of(&serde_json::from_str(text).unwrap()), None, "{text}");
         }
     }
