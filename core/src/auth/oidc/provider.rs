@@ -8,11 +8,13 @@ use arc_swap::ArcSwapOption;
 use josekit::jwk::Jwk;
 use reqwest::RequestBuilder;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::refusal::Refusal;
+use crate::http::fields;
 use crate::platform::clock::Clock;
 use crate::platform::http_client;
 
@@ -160,7 +162,7 @@ impl Connection {
     }
 
     /// The answer to a request, which must be 200 and JSON.
-    pub(super) async fn json<T: serde::de::DeserializeOwned>(
+    pub(super) async fn json<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
     ) -> Result<T, &'static str> {
@@ -176,13 +178,23 @@ impl Connection {
             }
             body.extend_from_slice(&chunk);
         }
-        serde_json::from_slice(&body).map_err(|_| "the provider's answer is not what it should be")
+        read(&body)
     }
 
     /// A request of the provider's token endpoint.
     pub(super) fn post(&self, url: Url) -> RequestBuilder {
         self.http.post(url)
     }
+}
+
+/// Reads an answer of the provider within the bounds of JSON.
+///
+/// # Errors
+/// When it is no JSON, or not that of the type.
+pub(super) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, &'static str> {
+    let document = fields::parse(answer).ok();
+    let read = document.and_then(|document| serde_json::from_value(document).ok());
+    read.ok_or("the provider's answer is not what it should be")
 }
 
 /// True for a URL that secrets may be sent to: TLS, or on this machine.

@@ -60,6 +60,26 @@ fn a_header_is_read_within_the_bounds_of_json() {
 }
 
 #[test]
+fn claims_and_answers_are_read_within_the_bounds_of_json() {
+    let curve = Jwk::generate_ec_key(josekit::jwk::P_256).unwrap();
+    let signer = ES256.signer_from_jwk(&curve).unwrap();
+    let metadata = Metadata::of_keys(vec![public(&curve, "c")]);
+    let counts = |member: &str| {
+        let text = format!(r#"{{"sub":"1","x":{member}}}"#);
+        let token =
+            josekit::jws::serialize_compact(text.as_bytes(), &JwsHeader::new(), &signer).unwrap();
+        let is_read = super::provider::read::<Map<String, Value>>(text.as_bytes()).is_ok();
+        assert_eq!(verified(&metadata, &token).is_ok(), is_read, "{member}");
+        is_read
+    };
+    assert!(counts("[1]"));
+    let deep = format!("{}{}", "[".repeat(32), "]".repeat(32));
+    for bad in [&*deep, r#"{"$serde_json::private::RawValue":"[]"}"#, r#"{"a":1,"a":2}"#] {
+        assert!(!counts(bad), "{bad}");
+    }
+}
+
+#[test]
 fn a_token_is_verified_by_the_key_that_its_header_names() {
     let rsa = Jwk::generate_rsa_key(2048).unwrap();
     let curve = Jwk::generate_ec_key(josekit::jwk::P_256).unwrap();

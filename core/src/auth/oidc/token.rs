@@ -61,8 +61,10 @@ impl Metadata {
             Some(jws::deserialize_compact(token, &*verifier).ok()?.0)
         });
         let payload = signed.ok_or(Refusal::Invalid("no key of the provider signed the token"))?;
-        let claims = serde_json::from_slice(&payload);
-        claims.map_err(|_| Refusal::Invalid("the token's claims are no object"))
+        match fields::parse(&payload) {
+            Ok(Value::Object(claims)) => Ok(claims),
+            _ => Err(Refusal::Invalid("the token's claims are no object")),
+        }
     }
 
     /// The keys of the header's id, all of them without one, that its algorithm can use.
