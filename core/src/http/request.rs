@@ -66,6 +66,16 @@ pub enum Entity {
     Upload(UploadedBody),
 }
 
+impl Entity {
+    /// The body; of an upload, the JSON with placeholders for its long strings.
+    pub fn text(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Upload(upload) => &upload.text,
+        }
+    }
+}
+
 impl From<Bytes> for Entity {
     fn from(bytes: Bytes) -> Self {
         Self::Bytes(bytes)

@@ -73,9 +73,10 @@ pub(crate) struct Edge {
         extend("x-unit" = "requests", "x-default" = "a quarter of edge.in_flight_max")
     )]
     pub(crate) in_flight_per_partner_max: Option<usize>,
-    /// Most memory of request bodies at once, half of it for large uploads and, while there is room,
-    /// for answers of `limits.upstream`; a partner, or an address without a credential, has at most a
-    /// quarter of the one half and three quarters of the other, and more bodies are answered with 503.
+    /// Most memory of request bodies and the JSON documents in them at once, half of it for large
+    /// uploads and, while there is room, for answers of `limits.upstream`; a partner, or an address
+    /// without a credential, has at most a quarter of the one half and three quarters of the other,
+    /// and more bodies are answered with 503.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
     pub(crate) body_memory_bytes: usize,
     /// Time from the first byte of a request's head to its last.

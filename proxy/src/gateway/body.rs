@@ -12,6 +12,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType};
 use rampart_core::Core;
 use rampart_core::endpoint::{Body, Route};
+use rampart_core::http::fields::document_bytes;
 use rampart_core::http::request::{BODY_BYTES_MAX, Entity};
 use rampart_core::http::upload::{self, Upload, UploadError};
 use rampart_core::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget};
@@ -71,15 +72,21 @@ impl Sender {
     }
 }
 
-/// Memory for bodies, shared by all requests, of which no sender takes all.
+/// Memory for bodies and the documents in them, shared by all requests, of which no sender takes all.
 #[derive(Debug)]
-pub(super) struct BodyMemory(KeyedBudget<Sender>);
+pub(super) struct BodyMemory {
+    budget: KeyedBudget<Sender>,
+    /// Most that one body takes of it.
+    share_bytes_max: usize,
+}
 
 impl BodyMemory {
     /// `bytes` in memory at once, of which one sender has at most `bytes_per_sender`.
     pub(super) fn new(bytes: usize, bytes_per_sender: usize) -> Self {
         let units = |bytes: usize| (bytes / BUDGET_UNIT).max(1);
-        Self(KeyedBudget::new(units(bytes), units(bytes_per_sender)))
+        let (all, of_sender) = (units(bytes), units(bytes_per_sender));
+        let share_bytes_max = all.min(of_sender) * BUDGET_UNIT;
+        Self { budget: KeyedBudget::new(all, of_sender), share_bytes_max }
     }
 
     /// The part that is for `sender`.
@@ -104,12 +111,24 @@ impl Budget<'_> {
     /// # Errors
     /// When there is not that much left, in all or to the sender.
     pub(super) fn cover(self, share: &mut Option<Share>, bytes: usize) -> Result<(), BodyError> {
-        let BodyMemory(memory) = self.memory;
-        let extended = memory.extend(self.sender, share, bytes.div_ceil(BUDGET_UNIT));
+        let units = bytes.div_ceil(BUDGET_UNIT);
+        let extended = self.memory.budget.extend(self.sender, share, units);
         extended.map_err(|limit| match limit {
             BudgetLimit::Key => BodyError::ShareUsedUp,
             BudgetLimit::Total => BodyError::NoMemory,
         })
+    }
+
+    /// Makes the share of a whole body cover the document in it, too. One that is larger than any share
+    /// takes all that a sender may have.
+    ///
+    /// # Errors
+    /// Those of [`Budget::cover`].
+    fn cover_document(self, share: &mut Option<Share>, body: &[u8]) -> Result<(), BodyError> {
+        match document_bytes(body) {
+            0 => Ok(()),
+            bytes => self.cover(share, (body.len() + bytes).min(self.memory.share_bytes_max)),
+        }
     }
 }
 
@@ -129,7 +148,9 @@ pub(super) async fn read_body(
     budget: Budget<'_>,
 ) -> Result<(Bytes, Option<Share>), BodyError> {
     let partial = PartialBody { max, ..PartialBody::default() }.read(session, budget).await?;
-    Ok((partial.whole.freeze(), partial.share))
+    let PartialBody { whole, mut share, .. } = partial;
+    budget.cover_document(&mut share, &whole)?;
+    Ok((whole.freeze(), share))
 }
 
 /// The same for a route: above the bound of an ordinary body images are an upload, and a form is large,
@@ -142,14 +163,20 @@ pub(super) async fn read_entity(
     core: &Arc<Core>,
 ) -> Result<(Entity, Option<Share>), BodyError> {
     let large_form = matches!(route.body, Body::LargeForm(_)).then_some(uploads);
-    let uploads = route.body.takes_images().then(|| (Arc::clone(core), uploads));
+    let images = route.body.takes_images().then(|| (Arc::clone(core), uploads));
     let max = route.body.bound().0;
-    let partial = PartialBody { max, uploads, large_form, ..PartialBody::default() };
-    let PartialBody { whole, upload, share, .. } = partial.read(session, budget).await?;
-    let body = match upload {
-        Some(upload) => Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?),
-        None => whole.freeze().into(),
+    let partial = PartialBody { max, uploads: images, large_form, ..PartialBody::default() };
+    let PartialBody { whole, upload, mut share, .. } = partial.read(session, budget).await?;
+    // The share is one of the budget that its body was read within.
+    let (body, budget): (Entity, _) = match upload {
+        Some(upload) => {
+            (Entity::Upload(upload.finish().await.map_err(BodyError::Upload)?), uploads)
+        }
+        None => (whole.freeze().into(), budget),
     };
+    if large_form.is_none() {
+        budget.cover_document(&mut share, body.text())?;
+    }
     Ok((body, share))
 }
 
@@ -304,5 +331,23 @@ mod tests {
         assert_eq!(memory.of(&other).cover(&mut of_other, UNIT), Ok(()));
         let covered = memory.of(&other).cover(&mut of_other, UNIT + 1);
         assert_eq!(covered, Err(BodyError::NoMemory), "there is no more");
+    }
+
+    #[test]
+    fn a_document_takes_memory_beside_its_text() {
+        let memory = BodyMemory::new(8 * UNIT, 4 * UNIT);
+        let sender = address(1);
+        let budget = memory.of(&sender);
+        let (mut plain, mut dense, mut more) = (None, None, None);
+        let text = format!("[\"{}\"]", "[".repeat(UNIT / 2));
+        assert_eq!(budget.cover_document(&mut plain, text.as_bytes()), Ok(()));
+        let lists = "[".repeat(UNIT);
+        let covered = budget.cover_document(&mut dense, lists.as_bytes());
+        assert_eq!(covered, Err(BodyError::ShareUsedUp), "beside another body of its sender");
+        drop(plain);
+        assert_eq!(budget.cover_document(&mut dense, lists.as_bytes()), Ok(()), "alone");
+        assert_eq!(budget.cover(&mut more, 1), Err(BodyError::ShareUsedUp));
+        let (other, mut of_other) = (address(2), None);
+        assert_eq!(memory.of(&other).cover(&mut of_other, 4 * UNIT), Ok(()));
     }
 }

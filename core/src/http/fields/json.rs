@@ -10,6 +10,11 @@ use crate::platform::error::{Code, Error, Result};
 /// Deepest nesting of arrays and objects.
 pub const DEPTH_MAX: usize = 32;
 
+/// Bytes that an array or an object takes, which has room for some values at once.
+const COLLECTION_BYTES: usize = 384;
+/// Bytes that a further value in it takes, with its name.
+const VALUE_BYTES: usize = 224;
+
 /// Beginning of the names by which serde_json marks numbers and raw JSON within its own data model. It
 /// takes an object with one of them for such a value: raw JSON in a string is parsed anew, with a depth
 /// of its own, and may hold the next one. Enough of them exhaust the stack, which ends the process.
@@ -43,21 +48,47 @@ pub fn parse(body: &[u8]) -> Result<Value> {
 
 /// Deepest nesting, for any bytes.
 fn depth(body: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
-    for byte in body {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in structure(body) {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
+            b'{' | b'[' => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
     deepest
+}
+
+/// Bytes of memory that the document of a body takes beside its texts: small arrays take more than a
+/// hundred times as much as their text. An estimate, nothing for bytes that begin like no document.
+pub fn document_bytes(body: &[u8]) -> usize {
+    if !matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return 0;
+    }
+    let bytes = structure(body).map(|byte| match byte {
+        b'{' | b'[' => COLLECTION_BYTES,
+        b',' => VALUE_BYTES,
+        _ => 0,
+    });
+    bytes.sum()
+}
+
+/// The bytes outside of strings.
+fn structure(body: &[u8]) -> impl Iterator<Item = u8> {
+    let (mut in_string, mut escaped) = (false, false);
+    body.iter().copied().filter(move |byte| {
+        let is_outside = !in_string;
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ => {}
+        }
+        is_outside
+    })
 }
 
 /// The names of all members, as far as they matter here.
@@ -155,6 +186,21 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(32), "]".repeat(32));
         assert!(parse(deep.as_bytes()).is_ok());
         assert!(parse(br#"{"a":"a","b":["a","a"],"c":{"a":"{\"a\""}}"#).is_ok());
+    }
+
+    #[test]
+    fn a_document_takes_memory_for_what_its_text_holds() {
+        let value = size_of::<Value>();
+        // A list begins with room for four values.
+        let lists = format!("[{}0]", "[0],".repeat(1_000));
+        assert!(document_bytes(lists.as_bytes()) >= 1_000 * 5 * value);
+        let numbers = format!(" [{}0]", "0,".repeat(1_000));
+        assert!(document_bytes(numbers.as_bytes()) >= 1_000 * value);
+        let text = format!("{{\"a\":\"{}\"}}", "[{\\\",".repeat(1_000));
+        assert_eq!(document_bytes(text.as_bytes()), COLLECTION_BYTES);
+        for other in ["", " ", "a=[[[[", "--b1\r\n{,,,"] {
+            assert_eq!(document_bytes(other.as_bytes()), 0, "{other}");
+        }
     }
 
     #[test]
