@@ -20,6 +20,8 @@ const CHUNK_FRAME: usize = 12;
 const HEADER_BYTES: usize = 13;
 /// Most bytes of a palette: 256 colours.
 const PALETTE_BYTES_MAX: usize = 768;
+/// Bytes of rows that are packed before the result is looked at.
+const PACKED_AT_ONCE: usize = 16 * 1024;
 /// Highest number of a filter.
 const FILTER_MAX: u8 = 4;
 
@@ -38,9 +40,7 @@ pub(crate) fn sanitise(png: &[u8]) -> Option<Vec<u8>> {
     if !is_whole || rows.chunks(row_bytes + 1).any(|row| row[0] > FILTER_MAX) {
         return None;
     }
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
-    packed.write_all(&rows).ok()?;
-    let packed = packed.finish().ok()?;
+    let packed = pack(&rows)?;
     let mut written = SIGNATURE.to_vec();
     push(&mut written, b"IHDR", &chunks.header)?;
     if let Some(palette) = &chunks.palette {
@@ -52,6 +52,19 @@ pub(crate) fn sanitise(png: &[u8]) -> Option<Vec<u8>> {
     push(&mut written, b"IDAT", &packed)?;
     push(&mut written, b"IEND", &[])?;
     Some(written)
+}
+
+/// Packs rows of pixels; `None` once they take more than [`LOGO_BYTES_MAX`]. Some pixels that whoever
+/// sent them has packed into less take seconds to pack so badly.
+fn pack(rows: &[u8]) -> Option<Vec<u8>> {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    for part in rows.chunks(PACKED_AT_ONCE) {
+        packed.write_all(part).ok()?;
+        if packed.get_ref().len() > LOGO_BYTES_MAX {
+            return None;
+        }
+    }
+    packed.finish().ok().filter(|packed| packed.len() <= LOGO_BYTES_MAX)
 }
 
 /// The chunks that make pixels.
@@ -206,6 +219,17 @@ mod tests {
     fn a_small_file_with_many_pixels_is_not_unpacked() {
         let many = vec![0; 50 * 1024 * 1024];
         assert!(sanitise(&png(&many, |_| ())).is_none());
+    }
+
+    #[test]
+    fn pixels_that_do_not_pack_are_given_up() {
+        let flat = vec![7; 4 * LOGO_BYTES_MAX];
+        assert!(pack(&flat).is_some_and(|packed| packed.len() < LOGO_BYTES_MAX));
+        let noise: Vec<u8> = (0_u32..)
+            .take(LOGO_BYTES_MAX)
+            .flat_map(|at| crc32(&at.to_be_bytes()).to_be_bytes())
+            .collect();
+        assert!(pack(&noise).is_none());
     }
 
     proptest! {
