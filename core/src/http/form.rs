@@ -16,6 +16,9 @@ use super::request::BODY_BYTES_MAX;
 /// Most parts of a form with a file.
 const PARTS_MAX: usize = 32;
 
+/// Most members of a form without one that are looked at: short ones take many times their text.
+const MEMBERS_MAX: usize = 1_024;
+
 /// A submitted form; the first of several members with the same name counts.
 #[derive(Default)]
 pub struct Form {
@@ -29,7 +32,7 @@ impl Form {
     /// Parses `application/x-www-form-urlencoded`, which accepts any bytes.
     pub(crate) fn read(body: &[u8]) -> Self {
         let mut form = Self::default();
-        for (name, value) in form_urlencoded::parse(body) {
+        for (name, value) in form_urlencoded::parse(body).take(MEMBERS_MAX) {
             form.members.entry(name.into_owned()).or_insert_with(|| value.into_owned());
         }
         form
@@ -142,6 +145,12 @@ mod tests {
         assert_eq!((form.get("a"), form.get("b"), form.get("c")), ("1 2", "&", ""));
         assert_eq!((form.members(), form.has_file()), (vec![("a", "1 2"), ("b", "&")], false));
         assert_eq!(format!("{form:?}"), "Form(…)");
+        let many: String = (0..=MEMBERS_MAX).map(|number| format!("{number}=x&")).collect();
+        let form = Form::read(many.as_bytes());
+        assert_eq!(
+            (form.get(&(MEMBERS_MAX - 1).to_string()), form.members.len()),
+            ("x", MEMBERS_MAX)
+        );
     }
 
     #[test]
