@@ -1,5 +1,8 @@
 //! The comparison of an amount by payment method and pair.
 
+use std::future::poll_fn;
+use std::pin::pin;
+
 use http::Method;
 use rampart_tests::guests::component;
 use rampart_tests::partner::Partner;
@@ -101,6 +104,21 @@ async fn a_row_says_what_a_quote_would() {
     assert_eq!(row(&stated, "BTC-EUR", "creditCard")["partnerFeePercentage"].to_string(), "1.25");
     let more = json!({"fee": 1.25, "countryCode": "DE", "promoCode": "X", "channel": "web"});
     assert!(quotes_agree(&acme, &stated[..methods], &more).await > 1);
+}
+
+#[tokio::test]
+async fn other_requests_go_on_between_the_rows() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut comparing = pin!(rows(&acme, "fiatAmount=250&currency=EUR"));
+    let mut turns = 0;
+    let all = poll_fn(|cx| {
+        let polled = comparing.as_mut().poll(cx);
+        turns += usize::from(polled.is_pending());
+        polled
+    })
+    .await;
+    assert!(turns >= all.len(), "{turns} turns");
 }
 
 #[tokio::test]
