@@ -17,6 +17,7 @@ pub mod mail;
 pub mod metrics;
 pub mod network;
 pub mod object_store;
+pub(crate) mod partner_shares;
 pub mod private_postgres;
 pub mod rate_limit;
 pub(crate) mod revision;

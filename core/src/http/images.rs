@@ -168,9 +168,10 @@ impl ReceivedImage {
             }
         };
         let header = DocumentStore::header(&clock, personal_key, &object)?;
-        begin_upload(&core.db, personal_key.owner().client, object.id()).await?;
+        let partner = personal_key.owner().client;
+        begin_upload(&core.db, partner, object.id()).await?;
         // Outside the concurrency limit of image jobs, because it only waits for the store.
-        let stored = store.store(object, header).await?;
+        let stored = store.store(partner, object, header).await?;
         Ok((info, stored))
     }
 }

@@ -7,7 +7,6 @@ mod availability;
 mod broken_rows;
 mod connection;
 mod open;
-mod partner_shares;
 mod pool;
 mod pool_kind;
 mod replicas;

@@ -37,6 +37,7 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::Result;
 use crate::platform::metrics::Metrics;
 use crate::platform::settings;
+use rampart_types::ClientId;
 
 /// Default of `documents.folder`, relative to the working folder.
 const FOLDER: &str = "documents";
@@ -97,13 +98,14 @@ impl DocumentStore {
         personal_key.seal_key(clock, &location(object.id()), object.key())
     }
 
-    /// Stores a finished object with its header, atomically, after [`begin_upload`]. It is removed
-    /// again unless it is retained by [`retain_all`].
+    /// Stores a finished object of a partner with its header, atomically, after [`begin_upload`]. It is
+    /// removed again unless it is retained by [`retain_all`].
     ///
     /// # Errors
     /// When the store cannot be written.
     pub(crate) async fn store(
         &self,
+        partner: ClientId,
         object: ObjectWriter,
         header: Vec<u8>,
     ) -> Result<StoredObject> {
@@ -115,7 +117,7 @@ impl DocumentStore {
                 let store = move || folder.store(object, &header).map(|()| stored);
                 spawn_blocking(store).await.map_err(failed)?
             }
-            Backend::Bucket(bucket) => bucket.put(object, header, stored).await,
+            Backend::Bucket(bucket) => bucket.put(partner, object, header, stored).await,
         }
     }
 

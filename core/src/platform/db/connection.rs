@@ -15,11 +15,11 @@ use sqlx::{
 use tokio::runtime::Handle;
 
 use super::availability::Availability;
-use super::partner_shares::Share;
 use super::session::{Session, Statement};
 use super::summary::spans;
 use crate::platform::error::sqlstate::is_read_only;
 use crate::platform::metrics::PoolMeters;
+use crate::platform::partner_shares::Share;
 use crate::platform::telemetry::Spans;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer

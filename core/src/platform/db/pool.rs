@@ -16,7 +16,6 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::availability::{Availability, Probe};
 use super::connection::{Connection, PooledConnection, Transaction, rows};
-use super::partner_shares::{PartnerShares, Share};
 use super::pool_kind::PoolKind;
 use super::replicas::{MARK_AGE_MS, MARK_INTERVAL, Replicas, may_be_stale};
 use super::session::Session;
@@ -24,6 +23,7 @@ use super::tenant;
 use crate::platform::clock::Clock;
 use crate::platform::error::sqlstate;
 use crate::platform::metrics::{Metrics, PoolMeters};
+use crate::platform::partner_shares::{PartnerShares, Share};
 use crate::platform::settings;
 
 /// Lifetime of a connection; bounds the time until a failover by address takes effect.
@@ -160,7 +160,8 @@ impl Pool {
             return Ok(None);
         };
         let began = availability.now_ns();
-        let taken = timeout(*acquire_timeout, shares.take(partner)).await;
+        let taken = timeout(*acquire_timeout, shares.take(partner, 1)).await;
+        let taken = taken.map(|taken| taken.map_err(|_| Error::PoolClosed));
         if let Some(meters) = meters
             && !matches!(taken, Ok(Ok((_, false))))
         {

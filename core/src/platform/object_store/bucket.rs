@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prometheus::{HistogramVec, IntGauge};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -29,13 +29,17 @@ use super::writer::ObjectWriter;
 use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
 use crate::platform::metrics::Metrics;
+use crate::platform::partner_shares::{PartnerShares, Share};
 use crate::platform::settings;
+use rampart_types::ClientId;
 
 const MIB: usize = 1024 * 1024;
 /// Memory of objects that are being put, in MiB.
-const PUTS_MIB: usize = 96;
+const PUTS_MIB: u32 = 96;
+/// Most of it for those of one partner: three quarters.
+const PUTS_PER_PARTNER_MIB: u32 = PUTS_MIB - PUTS_MIB / 4;
 /// Least that an object counts there, which bounds the puts at once.
-const PUT_MIB_MIN: usize = 6;
+const PUT_MIB_MIN: u32 = 6;
 /// Most objects that operators read at once.
 const GETS_MAX: usize = 2;
 /// Longest wait for a permit to do either.
@@ -53,6 +57,10 @@ const DISCARDED_MAX: usize = 16_384;
 const PROBE: &[u8] = b"rampart";
 /// The operation in logs.
 const OPERATION: &str = "use the store of documents";
+/// That of a call that gets no permit.
+const TOO_MANY: &str = "use the store of documents: too many others do";
+/// That of a put whose partner has its share already.
+const TOO_MANY_OF_PARTNER: &str = "use the store of documents: too many others of this partner do";
 
 /// A bucket of sealed objects.
 pub(super) struct Bucket {
@@ -60,9 +68,8 @@ pub(super) struct Bucket {
     clock: Clock,
     /// Name of this process's probe.
     probe: String,
-    /// Permits are MiB.
-    puts: Arc<Semaphore>,
-    gets: Arc<Semaphore>,
+    puts: PutPermits,
+    gets: Semaphore,
     /// The reason the bucket cannot be used; `None` when it can, or nobody has tried.
     problem: Mutex<Option<Failure>>,
     /// Objects to be deleted, in the order in which they are due.
@@ -71,6 +78,47 @@ pub(super) struct Bucket {
     waiting: Notify,
     available: IntGauge,
     call_duration: HistogramVec,
+}
+
+/// Permits for objects that are being put, in MiB: of all, and of each partner among them, so that the
+/// uploads of one leave room for those of others.
+struct PutPermits {
+    all: Arc<Semaphore>,
+    partners: Arc<PartnerShares>,
+}
+
+/// The permits of one put.
+struct PutPermit {
+    _share: Share,
+    _all: OwnedSemaphorePermit,
+}
+
+impl PutPermits {
+    fn new() -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(PUTS_MIB as usize)),
+            partners: Arc::new(PartnerShares::new(PUTS_PER_PARTNER_MIB)),
+        }
+    }
+
+    /// Permits for an object of a partner.
+    ///
+    /// # Errors
+    /// 503 when they are not free in time.
+    async fn acquire(&self, partner: ClientId, mib: u32) -> Result<PutPermit> {
+        let mut has_share = false;
+        let acquiring = async {
+            let (share, _) = self.partners.take(partner, mib).await?;
+            has_share = true;
+            let all = Arc::clone(&self.all).acquire_many_owned(mib).await?;
+            Ok::<_, AcquireError>(PutPermit { _share: share, _all: all })
+        };
+        match timeout(PERMIT_TIMEOUT, acquiring).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ if has_share => Err(Error::unavailable(TOO_MANY)),
+            _ => Err(Error::share_used_up(TOO_MANY_OF_PARTNER)),
+        }
+    }
 }
 
 /// An object that nobody retained.
@@ -98,8 +146,8 @@ impl Bucket {
             client,
             clock: clock.clone(),
             probe: format!("probe-{process}"),
-            puts: Arc::new(Semaphore::new(PUTS_MIB)),
-            gets: Arc::new(Semaphore::new(GETS_MAX)),
+            puts: PutPermits::new(),
+            gets: Semaphore::new(GETS_MAX),
             problem: Mutex::default(),
             discarded: Mutex::default(),
             waiting: Notify::new(),
@@ -108,17 +156,17 @@ impl Bucket {
         }))
     }
 
-    /// Puts a finished object. `stored` is dropped, which discards the object, when that fails or
+    /// Puts a finished object of a partner. `stored` is dropped, which discards the object, when that fails or
     /// nobody waits for it any more.
     pub(super) async fn put(
         self: &Arc<Self>,
+        partner: ClientId,
         object: ObjectWriter,
         header: Vec<u8>,
         stored: StoredObject,
     ) -> Result<StoredObject> {
         let length = object.length()?;
-        let mib = length.div_ceil(MIB).clamp(PUT_MIB_MIN, PUTS_MIB);
-        let permit = match self.admit(&self.puts, mib).await {
+        let permit = match self.admit_put(partner, length).await {
             Ok(permit) => permit,
             Err(error) => {
                 // There is nothing to discard.
@@ -141,7 +189,7 @@ impl Bucket {
 
     /// An object.
     pub(super) async fn get(&self, id: Uuid) -> Result<SealedObject> {
-        let _permit = self.admit(&self.gets, 1).await?;
+        let _permit = self.admit_get().await?;
         let object = self.read(id, SEALED_BYTES_MAX, None).await?;
         let object = object.ok_or_else(|| Error::invariant("read a document: it is lost"))?;
         SealedObject::new(id, object.len(), Cursor::new(object))
@@ -206,14 +254,19 @@ impl Bucket {
         *known = problem;
     }
 
-    /// A permit of this weight among the calls.
-    async fn admit(&self, calls: &Arc<Semaphore>, weight: usize) -> Result<OwnedSemaphorePermit> {
+    /// Permits to put an object of this many bytes.
+    async fn admit_put(&self, partner: ClientId, bytes: usize) -> Result<PutPermit> {
         self.check_usable()?;
-        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-        let permit = timeout(PERMIT_TIMEOUT, Arc::clone(calls).acquire_many_owned(weight)).await;
-        match permit {
+        let mib = u32::try_from(bytes.div_ceil(MIB)).unwrap_or(u32::MAX);
+        self.puts.acquire(partner, mib.clamp(PUT_MIB_MIN, PUTS_PER_PARTNER_MIB)).await
+    }
+
+    /// A permit to get an object.
+    async fn admit_get(&self) -> Result<SemaphorePermit<'_>> {
+        self.check_usable()?;
+        match timeout(PERMIT_TIMEOUT, self.gets.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Error::unavailable("use the store of documents: too many others do")),
+            _ => Err(Error::unavailable(TOO_MANY)),
         }
     }
 

@@ -33,7 +33,7 @@ impl TestStore {
         }
         writer.finish(&self.clock).unwrap();
         let header = DocumentStore::header(&self.clock, &self.personal_key, &writer).unwrap();
-        self.store.store(writer, header).await.unwrap()
+        self.store.store(self.personal_key.owner().client, writer, header).await.unwrap()
     }
 
     async fn get(&self, key: &PersonalDataKey, id: Uuid) -> Result<Vec<u8>> {

@@ -1,49 +1,52 @@
-//! The share of a pool's connections that one partner may hold, so that its slow statements leave
-//! the others theirs.
+//! The share of a pool, such as one of connections, that one partner may hold: its slow work leaves the
+//! others theirs. Unlike those of a `KeyedSemaphore`, whoever finds none free waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rampart_types::ClientId;
-use sqlx::Error;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 /// The shares that are in use of one pool.
 #[derive(Debug)]
-pub(super) struct PartnerShares {
-    /// Most connections of one partner.
-    connections_max: usize,
+pub(crate) struct PartnerShares {
+    /// Most units of one partner.
+    units_max: usize,
     partners: Mutex<HashMap<ClientId, Partner>>,
 }
 
-/// A partner that holds connections or waits for one. It is forgotten when it does neither.
+/// A partner that holds units or waits for some. It is forgotten when it does neither.
 #[derive(Debug)]
 struct Partner {
-    connections: Arc<Semaphore>,
+    units: Arc<Semaphore>,
     users: usize,
 }
 
 impl PartnerShares {
-    /// Shares of this many connections.
-    pub(super) fn new(connections_max: u32) -> Self {
-        let connections_max = usize::try_from(connections_max).unwrap_or(Semaphore::MAX_PERMITS);
-        Self { connections_max, partners: Mutex::default() }
+    /// Shares of this many units.
+    pub(crate) fn new(units_max: u32) -> Self {
+        let units_max = usize::try_from(units_max).unwrap_or(Semaphore::MAX_PERMITS);
+        Self { units_max, partners: Mutex::default() }
     }
 
-    /// One of the partner's connections. The second value is true if it had to be waited for; those
-    /// who wait get theirs in the order in which they came.
+    /// This many of the partner's units, no more than a share has. The second value is true if they had
+    /// to be waited for; those who wait get theirs in the order in which they came.
     ///
     /// # Errors
     /// Never: the share is not closed.
-    pub(super) async fn take(self: &Arc<Self>, partner: ClientId) -> Result<(Share, bool), Error> {
-        let connections = self.join(partner);
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        partner: ClientId,
+        count: u32,
+    ) -> Result<(Share, bool), AcquireError> {
+        let units = self.join(partner);
         // From here on, so that giving up is noted too.
         let mut share = Share { shares: Arc::clone(self), partner, permit: None };
-        if let Ok(permit) = Arc::clone(&connections).try_acquire_owned() {
+        if let Ok(permit) = Arc::clone(&units).try_acquire_many_owned(count) {
             share.permit = Some(permit);
             return Ok((share, false));
         }
-        let permit = connections.acquire_owned().await.map_err(|_| Error::PoolClosed)?;
+        let permit = units.acquire_many_owned(count).await?;
         share.permit = Some(permit);
         Ok((share, true))
     }
@@ -51,11 +54,11 @@ impl PartnerShares {
     fn join(&self, partner: ClientId) -> Arc<Semaphore> {
         let mut partners = self.partners();
         let partner = partners.entry(partner).or_insert_with(|| Partner {
-            connections: Arc::new(Semaphore::new(self.connections_max)),
+            units: Arc::new(Semaphore::new(self.units_max)),
             users: 0,
         });
         partner.users += 1;
-        Arc::clone(&partner.connections)
+        Arc::clone(&partner.units)
     }
 
     fn leave(&self, partner: ClientId) {
@@ -73,9 +76,9 @@ impl PartnerShares {
     }
 }
 
-/// One of a partner's connections, or the wait for it. It is given back when this is dropped.
+/// Units of a partner, or the wait for them. They are given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     shares: Arc<PartnerShares>,
     partner: ClientId,
     permit: Option<OwnedSemaphorePermit>,
@@ -101,14 +104,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_partner_waits_for_its_own_connections_alone() {
+    async fn a_partner_waits_for_its_own_units_alone() {
         let shares = Arc::new(PartnerShares::new(2));
-        let first = shares.take(partner(1)).await.unwrap();
-        let second = shares.take(partner(1)).await.unwrap();
+        let first = shares.take(partner(1), 1).await.unwrap();
+        let second = shares.take(partner(1), 1).await.unwrap();
         assert!(!first.1 && !second.1);
-        let mut third = Box::pin(shares.take(partner(1)));
+        let mut third = Box::pin(shares.take(partner(1), 1));
         assert!(third.as_mut().now_or_never().is_none());
-        assert!(!shares.take(partner(2)).await.unwrap().1, "another one has its own");
+        assert!(!shares.take(partner(2), 1).await.unwrap().1, "another one has its own");
         drop(first);
         assert!(third.await.unwrap().1);
     }
@@ -116,8 +119,8 @@ mod tests {
     #[tokio::test]
     async fn whoever_holds_nothing_and_waits_for_nothing_is_forgotten() {
         let shares = Arc::new(PartnerShares::new(1));
-        let held = shares.take(partner(1)).await.unwrap();
-        let mut waiting = Box::pin(shares.take(partner(1)));
+        let held = shares.take(partner(1), 1).await.unwrap();
+        let mut waiting = Box::pin(shares.take(partner(1), 1));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(held);
         assert_eq!(shares.partners().len(), 1, "somebody waits");
