@@ -14,17 +14,21 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::{Either, select};
-use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::platform::db::{HeldConnection, Pool, tenant};
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget};
 use crate::platform::telemetry::TraceScope;
 use rampart_types::ClientId;
 
 /// Most items that wait for a worker; further ones are refused.
 const QUEUE_MAX: usize = 4_096;
+/// Most of them of one tenant: three quarters. An item waits on when its request is given up, so that the
+/// bound on a partner's requests is none on these.
+const TENANT_QUEUE_MAX: usize = QUEUE_MAX - QUEUE_MAX / 4;
 /// Time that an idle worker keeps its connection.
 const CONNECTION_IDLE_MAX: Duration = Duration::from_millis(5);
 /// Most batches that a worker runs on one connection, so that the pool's bound on a connection's
@@ -33,6 +37,8 @@ const CONNECTION_BATCHES_MAX: usize = 4_096;
 
 /// Items that run alone at once; further ones are refused.
 const ALONE_MAX: usize = 1_024;
+/// Most of them of one tenant: three quarters.
+const TENANT_ALONE_MAX: usize = ALONE_MAX - ALONE_MAX / 4;
 /// Time for which the items of a tenant run alone after one of its batches met a lock.
 const CONTAINED_NS: u64 = 10_000_000_000;
 
@@ -80,7 +86,7 @@ pub(crate) trait BatchJob: Send + Sync + 'static {
 pub(crate) struct Batcher<J: BatchJob> {
     queue: mpsc::Sender<Pending<J>>,
     /// Permits for items that wait.
-    permits: Arc<Semaphore>,
+    permits: KeyedBudget<ClientId>,
 }
 
 /// An item in the queue, the span it belongs to, and the sender of its reply.
@@ -88,6 +94,8 @@ struct Pending<J: BatchJob> {
     item: J::Item,
     scope: TraceScope,
     reply: oneshot::Sender<Result<J::Output>>,
+    /// Its permit to wait; `None` once a batch has taken it.
+    _permit: Option<BudgetShare<ClientId>>,
 }
 
 impl<J: BatchJob> std::fmt::Debug for Batcher<J> {
@@ -102,14 +110,13 @@ impl<J: BatchJob> Batcher<J> {
         const { assert!(J::TENANT_BATCHES_MAX < J::WORKERS) };
         let (queue, receiver) = mpsc::channel(QUEUE_MAX);
         let receiver = Arc::new(Mutex::new(SharedReceiver { receiver, pending: Vec::new() }));
-        let (job, permits) = (Arc::new(job), Arc::new(Semaphore::new(QUEUE_MAX)));
-        let alone = Arc::new(Semaphore::new(ALONE_MAX));
+        let (job, permits) = (Arc::new(job), KeyedBudget::new(QUEUE_MAX, TENANT_QUEUE_MAX));
+        let alone = Arc::new(KeyedBudget::new(ALONE_MAX, TENANT_ALONE_MAX));
         let (contained, running) = (Arc::<ContainedTenants>::default(), Arc::<Running>::default());
         for _ in 0..J::WORKERS {
             let worker = Worker {
                 job: Arc::clone(&job),
                 receiver: Arc::clone(&receiver),
-                permits: Arc::clone(&permits),
                 connection: HeldConnection::of_batches(db.clone()),
                 alone: Arc::clone(&alone),
                 contained: Arc::clone(&contained),
@@ -123,21 +130,37 @@ impl<J: BatchJob> Batcher<J> {
 
     /// Items that wait.
     pub(crate) fn waiting(&self) -> usize {
-        QUEUE_MAX.saturating_sub(self.permits.available_permits())
+        QUEUE_MAX.saturating_sub(self.permits.available())
     }
 
     /// The output of one item. It is run even if the caller is gone by then.
     ///
     /// # Errors
-    /// 503 when the queue is full, or too many items run alone; 500 when the batch panicked.
+    /// 503 when the queue is full, or too many items run alone, in all or of the tenant; 500 when the batch
+    /// panicked.
     pub(crate) async fn submit(&self, item: J::Item) -> Result<J::Output> {
         let (reply, output) = oneshot::channel();
         let scope = TraceScope::current();
-        // The worker that takes the item returns the permit.
-        self.permits.try_acquire().map_err(|_| Error::unavailable(J::NAME))?.forget();
-        let queued = self.queue.try_send(Pending { item, scope, reply });
+        let permit = permit::<J>(&self.permits, J::tenant(&item))?;
+        let queued = self.queue.try_send(Pending { item, scope, reply, _permit: permit });
         queued.map_err(|_| Error::unavailable(J::NAME))?;
         output.await.map_err(|error| Error::internal(J::NAME, error))?
+    }
+}
+
+/// A permit of this tenant's.
+///
+/// # Errors
+/// 503 when there is none left, in all or to the tenant.
+fn permit<J: BatchJob>(
+    permits: &KeyedBudget<ClientId>,
+    tenant: ClientId,
+) -> Result<Option<BudgetShare<ClientId>>> {
+    let mut permit = None;
+    match permits.extend(&tenant, &mut permit, 1) {
+        Ok(()) => Ok(permit),
+        Err(BudgetLimit::Key) => Err(Error::share_used_up(J::NAME)),
+        Err(BudgetLimit::Total) => Err(Error::unavailable(J::NAME)),
     }
 }
 
@@ -145,10 +168,9 @@ impl<J: BatchJob> Batcher<J> {
 struct Worker<J: BatchJob> {
     job: Arc<J>,
     receiver: Arc<Mutex<SharedReceiver<J>>>,
-    permits: Arc<Semaphore>,
     connection: HeldConnection,
     /// Permits for items that run alone.
-    alone: Arc<Semaphore>,
+    alone: Arc<KeyedBudget<ClientId>>,
     /// Tenants whose items do.
     contained: Arc<ContainedTenants>,
     /// Batches under way, of all workers.
@@ -221,7 +243,6 @@ impl<J: BatchJob> Worker<J> {
     async fn serve(mut self) {
         let mut batches = 0;
         while let Some((running, batch)) = self.receive().await {
-            self.permits.add_permits(batch.len());
             let tenant = running.tenant;
             if self.contained.contain(tenant, self.connection.pool().now_ns()) {
                 self.run_singly(tenant, batch);
@@ -238,8 +259,10 @@ impl<J: BatchJob> Worker<J> {
 
     /// Runs one batch of this tenant.
     async fn run(&mut self, tenant: ClientId, batch: Vec<Pending<J>>) {
-        let (items, callers): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|Pending { item, scope, reply }| (item, (scope, reply))).unzip();
+        // Their permits are given back: they do not wait any more.
+        let taken =
+            batch.into_iter().map(|Pending { item, scope, reply, .. }| (item, (scope, reply)));
+        let (items, callers): (Vec<_>, Vec<_>) = taken.unzip();
         let scope = TraceScope::joined(callers.iter().map(|(scope, _)| scope));
         let run = Box::pin(self.job.run(&mut self.connection, &items));
         let run = AssertUnwindSafe(scope.run(tenant::run(Some(tenant), run)));
@@ -253,9 +276,13 @@ impl<J: BatchJob> Worker<J> {
             Ok(Err(RunSingly)) => {
                 self.contained.add(tenant, self.connection.pool().now_ns());
                 let batch = items.into_iter().zip(callers);
-                let batch = batch.map(|(item, (scope, reply))| Pending { item, scope, reply });
-                let batch = batch.collect();
-                self.run_singly(tenant, batch);
+                let batch = batch.map(|(item, (scope, reply))| Pending::<J> {
+                    item,
+                    scope,
+                    reply,
+                    _permit: None,
+                });
+                self.run_singly(tenant, batch.collect());
             }
             // Dropping the replies fails the callers. The panic hook has logged the cause.
             Err(_) => self.connection.release(),
@@ -264,10 +291,13 @@ impl<J: BatchJob> Worker<J> {
 
     /// Runs each item in a task and on a connection of its own, as far as there are permits.
     fn run_singly(&self, tenant: ClientId, batch: Vec<Pending<J>>) {
-        for Pending { item, scope, reply } in batch {
-            let Ok(permit) = Arc::clone(&self.alone).try_acquire_owned() else {
-                let _ = reply.send(Err(Error::unavailable(J::NAME)));
-                continue;
+        for Pending { item, scope, reply, .. } in batch {
+            let permit = match permit::<J>(&self.alone, tenant) {
+                Ok(permit) => permit,
+                Err(error) => {
+                    let _ = reply.send(Err(error));
+                    continue;
+                }
             };
             let job = Arc::clone(&self.job);
             let mut connection = HeldConnection::of_partner(self.connection.pool().clone());

@@ -37,6 +37,11 @@ impl<K: Clone + Eq + Hash> KeyedBudget<K> {
         Self { all, of_keys: KeyedSemaphore::new(units_per_key) }
     }
 
+    /// Units that no key holds.
+    pub fn available(&self) -> usize {
+        self.all.available_permits()
+    }
+
     /// Makes `share` hold `units` for `key`, unless it holds as many. A share is of one key for good.
     ///
     /// # Errors

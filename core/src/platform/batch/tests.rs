@@ -5,6 +5,7 @@ use crate::platform::db::Session;
 use crate::platform::settings::Database;
 use futures::future::join_all;
 use sqlx::postgres::PgConnectOptions;
+use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -252,16 +253,25 @@ async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     assert_eq!(outputs(busy).await, BUSY.map(|number| 2 * number));
 }
 
+fn is_by_sender(error: &Error) -> bool {
+    matches!(error, Error::Failed(failure) if failure.refusal().by_sender())
+}
+
 #[tokio::test]
 async fn a_full_queue_refuses_and_loses_nothing() {
     let bench = Bench::new(0);
     let taken = bench.submit(BUSY).await;
-    let waiting = bench.submit([5; QUEUE_MAX]).await;
+    let waiting = bench.submit([5; TENANT_QUEUE_MAX]).await;
     let refused = bench.batcher.submit(7).await.unwrap_err();
-    assert!(matches!(refused, Error::Failed(failure) if failure.unavailable));
+    assert!(refused.is_unavailable() && is_by_sender(&refused));
+    // One tenant leaves room for others.
+    let of_other = bench.submit([10_005; QUEUE_MAX - TENANT_QUEUE_MAX]).await;
+    let refused = bench.batcher.submit(20_005).await.unwrap_err();
+    assert!(refused.is_unavailable() && !is_by_sender(&refused));
     bench.gate.add_permits(QUEUE_MAX);
     assert_eq!(outputs(taken).await, BUSY.map(|number| 2 * number));
-    assert_eq!(outputs(waiting).await.len(), QUEUE_MAX);
+    assert_eq!(outputs(waiting).await.len(), TENANT_QUEUE_MAX);
+    assert_eq!(outputs(of_other).await.len(), QUEUE_MAX - TENANT_QUEUE_MAX);
 }
 
 #[tokio::test]
