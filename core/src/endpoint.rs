@@ -79,6 +79,9 @@ pub trait Endpoint: Sized + 'static {
     /// their commands. Others lock in this order: references of payments, partners, users, commands
     /// about users, offers, orders.
     const RETRIED: bool = false;
+    /// `true` if [`Endpoint::call`] waits for a password's hash: a login or a registration. Its statements
+    /// have connections of their own (`database.login_connections_max`).
+    const IS_LOGIN: bool = false;
     /// Form of the body.
     const BODY: Body = Body::None;
     /// Caching of the answer.
@@ -384,8 +387,6 @@ pub const fn route<E: Endpoint>() -> Route {
         doc: E::DOC,
         successes: E::Response::successes,
         type_name: std::any::type_name::<E>,
-        handle: |core, client, input, fault| {
-            Box::pin(async move { dispatch::dispatch::<E>(&core, client, input, fault).await })
-        },
+        handle: dispatch::run::<E>,
     }
 }

@@ -1,5 +1,9 @@
 //! The run of one request through an endpoint.
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
 use super::idempotency::{self, Claim, ClaimedKey};
 use super::{Approver, Endpoint, Respond};
 use crate::Core;
@@ -7,15 +11,29 @@ use crate::auth::caller::{Caller, Client};
 use crate::http::Surface;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::platform::db;
+use crate::platform::db::{self, PoolKind};
 use crate::platform::error::{Error, Result};
 use crate::tenancy::house::house;
+
+/// Runs one request as [`dispatch`] does, on the connections that the endpoint's requests have.
+pub(super) fn run<E: Endpoint>(
+    core: Arc<Core>,
+    client: Option<Client>,
+    input: Input,
+    fault: Option<Error>,
+) -> BoxFuture<'static, Result<Reply>> {
+    let run = async move { dispatch::<E>(&core, client, input, fault).await };
+    match E::IS_LOGIN {
+        true => Box::pin(PoolKind::Logins.run(run)),
+        false => Box::pin(run),
+    }
+}
 
 /// Runs one request through an endpoint: JSON, user, idempotency key, reading, second operator, call.
 ///
 /// # Errors
 /// Those of the first stage that finds something.
-pub(super) async fn dispatch<E: Endpoint>(
+async fn dispatch<E: Endpoint>(
     core: &Core,
     client: Option<Client>,
     mut input: Input,

@@ -35,6 +35,7 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/authenticate";
     const ERRORS: &'static [Code] = &[Code::ClientCredentialsInvalid];
+    const IS_LOGIN: bool = true;
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Exchange a user name and a password for tokens",

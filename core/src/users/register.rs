@@ -72,6 +72,7 @@ impl Endpoint for RegisterV2 {
     const PATH: &'static str = "/api/v2/user";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] = &ERRORS;
+    const IS_LOGIN: bool = true;
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {

@@ -67,6 +67,7 @@ impl Endpoint for LoginV1 {
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
     const ERRORS: &'static [Code] =
         &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordMissing, Code::LoginInvalid];
+    const IS_LOGIN: bool = true;
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Log a user in",

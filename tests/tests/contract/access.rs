@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_core::platform::db::PoolKind;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
@@ -67,6 +68,19 @@ async fn a_name_and_its_password_give_a_pair_of_tokens() {
     read_with(&acme.at(&context.second_edge().await), &token).await.assert_status(200);
     let refresh_token = text(&answer, "refreshToken");
     read_with(&acme, &refresh_token).await.assert_status(400).assert_codes(&["ER800"]);
+}
+
+#[tokio::test]
+async fn requests_that_hold_every_connection_leave_logins_and_registrations_theirs() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let (db, settings) = (&context.core().db, &context.core().settings.database);
+    let mut held = Vec::new();
+    for _ in 0..settings.connections_max {
+        held.push(PoolKind::Requests.run(db.acquire()).await.unwrap());
+    }
+    authenticate(&acme, &acme.username, &acme.password).await.assert_status(200);
+    acme.user("ada").await;
 }
 
 #[tokio::test]

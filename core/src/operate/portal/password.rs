@@ -52,6 +52,7 @@ pub struct Submit;
 impl Endpoint for Submit {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = PATH;
+    const IS_LOGIN: bool = true;
     const BODY: Body = Body::Form;
     type Caller = Anyone;
     type Request = (Head, String, Form);
