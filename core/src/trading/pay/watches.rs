@@ -26,6 +26,8 @@ const WATCHES_PER_ORDER_MAX: usize = 8;
 /// Most of them of one address, or of the /64 network of one IPv6 customer. A mobile network has
 /// many customers behind one address.
 const WATCHES_PER_ADDRESS_MAX: usize = 64;
+/// The worker in metrics and logs.
+const SWEEP: &str = "watched orders";
 
 /// The orders that pages of this edge follow.
 #[derive(Debug)]
@@ -149,16 +151,35 @@ impl OrderWatches {
 
 impl Core {
     /// Reads the states of the orders that pages follow, and tells those that have changed; nothing
-    /// where no page follows one.
+    /// where no page follows one. A partner with an order that cannot be read is passed over.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub async fn read_watched_orders(&self) -> Result<()> {
-        let keys = self.order_watches.keys();
+        let mut keys = self.order_watches.keys();
         if keys.is_empty() {
             return Ok(());
         }
-        for (key, state) in read_states(self, &keys).await? {
+        match self.tell_states(&keys).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_unavailable() && !error.is_of_one_statement() => {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+        keys.sort_unstable_by_key(|key| key.client.uuid());
+        for of_client in keys.chunk_by(|one, other| one.client == other.client) {
+            let told = self.tell_states(of_client).await;
+            if let (Err(error), Some(first)) = (told, of_client.first()) {
+                self.metrics.row_failed(SWEEP, first.client.uuid(), &first.order, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the states of these orders, and tells those that have changed.
+    async fn tell_states(&self, keys: &[OrderKey]) -> Result<()> {
+        for (key, state) in read_states(self, keys).await? {
             self.order_watches.tell(key, &state);
         }
         Ok(())

@@ -57,6 +57,25 @@ async fn a_page_is_told_the_states_of_its_order_and_of_no_other() {
 }
 
 #[tokio::test]
+async fn an_order_that_cannot_be_read_costs_the_pages_of_its_partner_alone() {
+    let context = TestContext::start().await;
+    let (acme, eve) = (context.partner("acme").await, context.partner("eve").await);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    let eves = OrderFixture::order(&context, &eve, None, None).await;
+    let mut stream = follow(&acme, &order, 1).events().await;
+    let mut of_eve = follow(&eve, &eves, 1).events().await;
+    assert!([&mut stream, &mut of_eve].into_iter().all(|stream| told(stream).is_some()));
+    press(&acme, &order, "pay").await.assert_status(303);
+    // As a later version may write it.
+    let unknown = "update buy_order set status_cause = 'unknown' \
+        where client_id = (select client_id from client where slug = 'eve')";
+    sqlx::query(unknown).execute(context.db()).await.unwrap();
+    context.core().read_watched_orders().await.unwrap();
+    assert_eq!(told(&mut stream).as_deref(), Some("event: state\ndata: in progress\n\n"));
+    assert_eq!(told(&mut of_eve), None);
+}
+
+#[tokio::test]
 async fn a_page_learns_what_it_shows_of_time_and_reason() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
