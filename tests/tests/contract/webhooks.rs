@@ -264,6 +264,31 @@ async fn a_redelivery_reaches_endpoints_that_came_later_and_no_disabled_one() {
 }
 
 #[tokio::test]
+async fn an_operator_sends_nothing_again_to_an_endpoint_that_is_off() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let host = Receiver::start().await;
+    let endpoint = register(&acme, json!({"url": host.url("/"), "events": ["order.paid"]})).await;
+    host.react(Reaction::status(410));
+    paid_and_held(&context, &acme).await;
+    assert_eq!(deliver(&context).await, 1);
+    let first = async || {
+        let answer = context.admin(Method::GET, "/admin/v1/deliveries", json!({})).await;
+        answer.assert_status(200).json()[0].clone()
+    };
+    let failed = first().await;
+    let path = format!("/admin/v1/deliveries/{}/redeliver", failed["id"].as_str().unwrap());
+    for state in ["switched off", "removed"] {
+        let again = context.admin(Method::POST, &path, json!({})).await;
+        assert!(again.assert_status(409).text().contains(state), "{state}");
+        assert_eq!(first().await, failed, "{state}");
+        if state == "switched off" {
+            remove(&acme, &endpoint).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn endpoints_are_their_partners_alone() {
     let context = TestContext::start().await;
     let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);

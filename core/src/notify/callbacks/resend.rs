@@ -10,15 +10,48 @@ use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
 /// Most deliveries that one call sends again, the oldest ones.
 pub(crate) const RESENT_MAX: i64 = 1_000;
 
-/// Sends one delivery again, in whatever state it is. False while an attempt is under way.
+/// The outcome of a call that sends one delivery again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resent {
+    /// It is due now.
+    Due,
+    /// There is none of this id, or its event is archived: nothing is left to send.
+    Unknown,
+    /// An attempt is under way.
+    UnderWay,
+    /// Its endpoint is removed or switched off.
+    EndpointOff,
+}
+
+/// Sends one delivery again, in whatever state it is.
 ///
 /// # Errors
-/// When the database cannot be written.
+/// When the database cannot be used.
 pub(crate) async fn resend(
     conn: &mut Connection,
     client: ClientId,
     delivery: DeliveryId,
-) -> Result<bool> {
+) -> Result<Resent> {
+    let is_open = sqlx::query_scalar!(
+        r#"
+        select d.endpoint_id is null or exists (
+            select from webhook_endpoint w
+            where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
+        ) as "is_open!"
+        from delivery d
+        join event e on e.client_id = d.client_id and e.event_id = d.event_id
+        where d.client_id = $1 and d.delivery_id = $2
+        "#,
+        client.uuid(),
+        delivery.uuid(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    match is_open {
+        None => return Ok(Resent::Unknown),
+        Some(false) => return Ok(Resent::EndpointOff),
+        Some(true) => {}
+    }
     let due = sqlx::query!(
         "update delivery set state = 'pending', attempts = 0, next_attempt_at = rampart_now(), \
          ready = true, leased_until = null, delivered_at = null, sent_again_at = rampart_now() \
@@ -29,7 +62,7 @@ pub(crate) async fn resend(
     )
     .execute(conn)
     .await?;
-    Ok(due.rows_affected() > 0)
+    Ok(if due.rows_affected() > 0 { Resent::Due } else { Resent::UnderWay })
 }
 
 /// Sends every delivery to an endpoint again that was made since this time, at most [`RESENT_MAX`];

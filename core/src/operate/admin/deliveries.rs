@@ -17,7 +17,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::notify::callbacks::resend::resend;
+use crate::notify::callbacks::resend::{Resent, resend};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -172,7 +172,8 @@ impl Endpoint for Redeliver {
     const DOC: Doc = Doc {
         summary: "Deliver an event again",
         details: "From the first attempt on, in whatever state the delivery is. The partner sees \
-                  the same `webhook-id`. 409 while an attempt is under way.",
+                  the same `webhook-id`. 409 while an attempt is under way, and for one to a webhook \
+                  endpoint that is removed or switched off.",
         path: &[required("id", Kind::Format("uuid"), "The delivery's id.")],
         answer: r#"{"id": "0199a000-0000-7000-8000-000000000003", "partner": "acme",
             "eventId": "0199a000-0000-7000-8000-000000000004", "type": "order.completed",
@@ -194,17 +195,21 @@ impl Endpoint for Redeliver {
         let unknown = || Denial::not_found("delivery");
         let mut tx = core.db.begin().await?;
         let row = sqlx::query!(
-            // One whose event is archived has nothing to send, and is not listed.
-            "select d.client_id as \"client_id!\", d.state as \"state!\" from delivery d \
-             join event e on e.client_id = d.client_id and e.event_id = d.event_id \
-             where d.delivery_id = $1 for update of d",
+            "select client_id as \"client_id!\", state as \"state!\" from delivery \
+             where delivery_id = $1 for update",
             id,
         )
         .fetch_optional(&mut *tx)
         .await?
         .ok_or_else(unknown)?;
-        if !resend(&mut tx, row.client_id.into(), id.into()).await? {
-            return Err(Denial::conflict("an attempt is under way").into());
+        match resend(&mut tx, row.client_id.into(), id.into()).await? {
+            Resent::Due => {}
+            Resent::Unknown => return Err(unknown().into()),
+            Resent::UnderWay => return Err(Denial::conflict("an attempt is under way").into()),
+            Resent::EndpointOff => {
+                let reason = "its endpoint is removed or switched off: nothing is sent there";
+                return Err(Denial::conflict(reason).into());
+            }
         }
         let (target, detail) = (id.to_string(), json!({"from": row.state}));
         operator.record(&mut tx, core, "delivery.redeliver", &target, detail).await?;

@@ -12,7 +12,7 @@ use crate::http::html::components::{Column, Tone, badge, empty_state, table, tim
 use crate::http::reply::Reply;
 use crate::notify::callbacks::attempts::{DeliveryAttempt, attempts};
 use crate::notify::callbacks::body;
-use crate::notify::callbacks::resend::resend;
+use crate::notify::callbacks::resend::{Resent, resend};
 use crate::partners::staff::StaffRole;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -245,29 +245,15 @@ impl StaffPage for Resend {
             return Ok(done(&format!("/portal/deliveries/{id}"), "resent"));
         }
         let client = visit.session.client.id();
-        // One whose event is archived has nothing to send, and no page.
-        let is_open = sqlx::query_scalar!(
-            r#"
-            select d.endpoint_id is null or exists (
-                select from webhook_endpoint w
-                where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
-            ) as "is_open!"
-            from delivery d
-            join event e on e.client_id = d.client_id and e.event_id = d.event_id
-            where d.client_id = $1 and d.delivery_id = $2
-            "#,
-            client.uuid(),
-            id,
-        )
-        .fetch_optional(&mut *tx)
-        .await?;
-        let Some(is_open) = is_open else { return Ok(visit.not_found()) };
-        if !is_open {
-            let reason = "Its endpoint is removed or switched off: nothing is sent there.";
-            return Err(Denial::conflict(reason).into());
-        }
-        if !resend(&mut tx, client, id.into()).await? {
-            let reason = "An attempt is under way: try again in half a minute.";
+        let refusal = match resend(&mut tx, client, id.into()).await? {
+            Resent::Due => None,
+            Resent::Unknown => return Ok(visit.not_found()),
+            Resent::UnderWay => Some("An attempt is under way: try again in half a minute."),
+            Resent::EndpointOff => {
+                Some("Its endpoint is removed or switched off: nothing is sent there.")
+            }
+        };
+        if let Some(reason) = refusal {
             return Err(Denial::conflict(reason).into());
         }
         visit.record(&mut tx, "delivery.redeliver", json!({ "deliveryId": id })).await?;
