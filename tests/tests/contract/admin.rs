@@ -281,6 +281,21 @@ async fn what_is_out_of_bounds_is_named_as_operators_know_it() {
     assert_eq!(error, "out of bounds: min is above max");
     let error = refuse(pair, json!({"spreadPercentage": 500})).await;
     assert_eq!(error, "out of bounds: spread percentage");
-    let error = refuse("payment-methods/creditCard", json!({"label": " "})).await;
-    assert_eq!(error, "label: 1 to 255 characters");
+    let long = "x".repeat(256);
+    for label in [" ", &long, &format!("x{}", " ".repeat(255))] {
+        let error = refuse("payment-methods/creditCard", json!({ "label": label })).await;
+        assert_eq!(error, "label: 1 to 255 characters");
+    }
+    context.partner("acme").await;
+    for name in [" ", &long] {
+        let error = refuse("partners/acme", json!({ "name": name })).await;
+        assert_eq!(error, "name: 1 to 255 characters");
+    }
+    let error = refuse("partners/acme", json!({"allowedCountries": vec!["NL"; 301]})).await;
+    assert_eq!(error, "allowedCountries: at most 300");
+    let keys = "/admin/v1/partners/acme/api-keys";
+    for (name, status) in [("x".repeat(255), 201), (long, 422)] {
+        let issued = context.admin(Method::POST, keys, json!({ "name": name })).await;
+        issued.assert_status(status);
+    }
 }

@@ -14,12 +14,14 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::{Mode, NETWORKS_MAX, SUBJECT_CHARS_MAX};
-use rampart_types::ClientId;
+use rampart_types::{ClientId, Country};
 
 /// Longest slug, in characters.
 const SLUG_CHARS_MAX: usize = 63;
 /// Longest name, in characters.
 const NAME_CHARS_MAX: usize = 255;
+/// Most countries of one partner; there are fewer.
+const COUNTRIES_MAX: usize = 300;
 
 /// The path's `{slug}`.
 pub(super) const SLUG: Member =
@@ -34,10 +36,35 @@ pub(super) fn check_names(slug: &str, name: &str) -> Result<()> {
     if slug.is_empty() || slug.len() > SLUG_CHARS_MAX || !slug.chars().all(allowed) {
         return Err(Denial::unprocessable("slug: 1 to 63 of a-z, 0-9 and -").into());
     }
-    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+    check_name(name)
+}
+
+/// Checks a partner's name, which shoppers see.
+///
+/// # Errors
+/// 422 for one that is blank or too long.
+fn check_name(name: &str) -> Result<()> {
+    if name.trim().is_empty() || name.chars().count() > NAME_CHARS_MAX {
         return Err(Denial::unprocessable("name: 1 to 255 characters").into());
     }
     Ok(())
+}
+
+/// Checks the countries that a partner serves: every edge has them in memory.
+///
+/// # Errors
+/// 422 with the first that is none, and for more than [`COUNTRIES_MAX`].
+fn check_countries(codes: &[String]) -> Result<()> {
+    if codes.len() > COUNTRIES_MAX {
+        let reason = format!("allowedCountries: at most {COUNTRIES_MAX}");
+        return Err(Denial::unprocessable(reason).into());
+    }
+    match codes.iter().find(|code| code.parse::<Country>().is_err()) {
+        Some(bad) => {
+            Err(Denial::unprocessable(format!("allowedCountries: {bad} is no country")).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Checks the number of allowed networks.

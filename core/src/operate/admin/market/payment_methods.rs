@@ -129,10 +129,11 @@ impl ChangeMethod {
     /// Checks what one look at the members shows.
     ///
     /// # Errors
-    /// 422 for a label that is too long or empty.
+    /// 422 for a label that is too long or blank.
     pub(in crate::operate::admin) fn check(&self) -> Result<()> {
-        let chars = self.label.as_ref().map_or(1, |label| label.trim().chars().count());
-        if (1..=LABEL_CHARS_MAX).contains(&chars) {
+        let fits =
+            |label: &str| !label.trim().is_empty() && label.chars().count() <= LABEL_CHARS_MAX;
+        if self.label.as_deref().is_none_or(fits) {
             return Ok(());
         }
         Err(Denial::unprocessable("label: 1 to 255 characters").into())

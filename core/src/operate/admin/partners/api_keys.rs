@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{SLUG, check_networks, check_subject, find};
+use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -44,6 +44,9 @@ impl Endpoint for IssueApiKey {
 
     fn read(input: &Input, _: &Operator) -> Result<(String, NewKey)> {
         let new: NewKey = strict::body(input)?;
+        if new.name.chars().count() > NAME_CHARS_MAX {
+            return Err(Denial::unprocessable("name: at most 255 characters").into());
+        }
         check_networks(&new.allowed_addresses)?;
         check_subject(new.certificate_subject.as_deref())?;
         if new.scopes.len() > Scope::ALL.len() {
@@ -81,7 +84,7 @@ impl Endpoint for IssueApiKey {
 #[schemars(rename = "NewApiKey")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct NewKey {
-    /// For people; not unique.
+    /// For people, at most 255 characters; not unique.
     name: String,
     /// Permissions, at most one of each; `*` or none at all: everything.
     scopes: Vec<Scope>,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::read::{EXAMPLE, Shown};
-use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject};
+use super::{SLUG, check_countries, check_name, check_networks, check_subject};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -31,7 +31,7 @@ use crate::policies::statement::SignedChange;
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use crate::trading::catalogue::PaymentMethodKind;
-use rampart_types::{Country, EmailAddress, JsonDecimal};
+use rampart_types::{EmailAddress, JsonDecimal};
 
 /// Highest cap of a partner's fee, in percent.
 const FEE_CAP_PERCENTAGE_MAX: Decimal = Decimal::from_parts(20, 0, 0, false, 0);
@@ -180,7 +180,7 @@ pub(in crate::operate::admin) struct Change {
     fee_cap_percentage: Option<JsonDecimal>,
     /// `true` if an offer must name the wallet address.
     wallet_address_required: Option<bool>,
-    /// ISO 3166-1 alpha-2 codes.
+    /// ISO 3166-1 alpha-2 codes, at most 300.
     allowed_countries: Option<Vec<String>>,
     /// Networks of its credentials, tokens too, in CIDR notation, at most 64; any if empty.
     #[schemars(with = "Option<Vec<String>>")]
@@ -236,9 +236,8 @@ impl Change {
     /// # Errors
     /// 422 with the first member that is not valid.
     pub(in crate::operate::admin) fn check(&self) -> Result<()> {
-        let chars = self.name.as_ref().map(|name| name.chars().count());
-        if chars.is_some_and(|chars| !(1..=NAME_CHARS_MAX).contains(&chars)) {
-            return Err(Denial::unprocessable("name: 1 to 255 characters").into());
+        if let Some(name) = &self.name {
+            check_name(name)?;
         }
         let cap = self.fee_cap_percentage.as_ref().map(|cap| cap.0);
         if cap.is_some_and(|cap| cap < Decimal::ZERO || cap > FEE_CAP_PERCENTAGE_MAX) {
@@ -260,11 +259,7 @@ impl Change {
             return Err(Denial::unprocessable("contactEmail: not an e-mail address").into());
         }
         check_subject(self.certificate_subject.as_deref())?;
-        let mut countries = self.allowed_countries.iter().flatten();
-        if let Some(bad) = countries.find(|code| code.parse::<Country>().is_err()) {
-            let reason = format!("allowedCountries: {bad} is no country");
-            return Err(Denial::unprocessable(reason).into());
-        }
+        check_countries(self.allowed_countries.as_deref().unwrap_or_default())?;
         let mut buckets = self.rate_limits.iter().flatten();
         match buckets.find(|(name, _)| !RATE_BUCKETS.contains(&name.as_str())) {
             Some((name, _)) => {
