@@ -31,6 +31,7 @@ use crate::operate::admin::market::payment_methods::PaymentMethod;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners::read::Partner;
 use crate::operate::admin::routes::Routes;
+use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
@@ -162,9 +163,17 @@ impl Endpoint for ApplyConfiguration {
             return Err(Denial::conflict(reason).into());
         }
         check_roles(&operator, &changes)?;
-        drift::keep(&mut tx, &application.document, operator.actor()).await?;
+        let is_kept_anew = drift::keep(&mut tx, &application.document, operator.actor()).await?;
         if let Some(used) = approval {
             used.record(&mut tx, core, operator.actor()).await?;
+        }
+        if is_kept_anew && changes.is_empty() {
+            // What drift is counted from has changed, and nothing else tells of it.
+            let detail =
+                json!({ "subjects": application.document.named.keys().collect::<Vec<_>>() });
+            let (action, target) = ("configuration.keep", "configuration");
+            let entry = Entry { actor: operator.actor(), action, target, detail };
+            audit::record(&mut tx, core, entry).await?;
         }
         tx.commit().await?;
         core.serve_committed().await;

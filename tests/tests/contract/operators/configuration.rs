@@ -351,8 +351,13 @@ async fn a_document_leaves_the_drift_of_subjects_that_it_does_not_name() {
     assert_eq!(drift().await, 2, "an empty document names nothing");
     apply(&context, PATH, of("acme")).await.assert_status(200);
     assert_eq!(drift().await, 1, "that of the other partner is left");
-    apply(&context, PATH, json!({"partners": {"rival": {}}})).await.assert_status(200);
-    assert_eq!(drift().await, 0, "no member of it is wanted any more");
+    assert_eq!(audited(&context, "configuration.keep").await, []);
+    for _ in 0..2 {
+        apply(&context, PATH, json!({"partners": {"rival": {}}})).await.assert_status(200);
+        assert_eq!(drift().await, 0, "no member of it is wanted any more");
+        let kept = audited(&context, "configuration.keep").await;
+        assert_eq!(kept, [("admin".into(), "configuration".into())], "it changed nothing else");
+    }
 }
 
 #[tokio::test]

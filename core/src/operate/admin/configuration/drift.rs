@@ -17,11 +17,13 @@ type Members = BTreeMap<String, Map<String, Value>>;
 
 /// Keeps the values of the members that a document names, which has just been written, and those kept
 /// before of subjects that it does not name and that are still there. The caller has locked the table.
-pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str) -> Result<()> {
+/// True if they are others than before: drift is counted from them.
+pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str) -> Result<bool> {
     let mut stored = members(Configuration::stored(conn).await?);
     let kept = sqlx::query_scalar!("select members from applied_configuration");
     let kept = kept.fetch_optional(&mut *conn).await?.unwrap_or_default();
-    let mut wanted: Members = serde_json::from_value(kept).unwrap_or_default();
+    let before: Members = serde_json::from_value(kept).unwrap_or_default();
+    let mut wanted = before.clone();
     wanted.retain(|subject, _| stored.contains_key(subject));
     for (subject, named) in &document.named {
         if let Some(mut members) = stored.remove(subject) {
@@ -40,7 +42,7 @@ pub(super) async fn keep(conn: &mut Connection, document: &Document, actor: &str
     )
     .execute(conn)
     .await?;
-    Ok(())
+    Ok(wanted != before)
 }
 
 impl Core {
