@@ -9,6 +9,7 @@ mod identities;
 mod keys;
 mod lock_order;
 mod logins;
+mod nothing_to_approve;
 mod pages;
 mod refunds;
 mod reviews;

@@ -96,6 +96,29 @@ fn stored(roles: &[Role]) -> Result<Vec<String>> {
     Ok(roles.iter().map(|role| role.as_str().to_owned()).collect())
 }
 
+/// True if there is an operator of this name.
+///
+/// # Errors
+/// When the database cannot be read.
+async fn is_known(core: &Core, name: &str) -> Result<bool> {
+    let known = sqlx::query_scalar!(
+        r#"select exists (select from operator where name = $1) as "known!""#,
+        name,
+    );
+    Ok(known.fetch_one(&core.db).await?)
+}
+
+/// Checks that there is such an operator: nobody is asked to agree to a change of none.
+///
+/// # Errors
+/// 404 when there is none of this name.
+async fn check_known(core: &Core, name: &str) -> Result<()> {
+    match is_known(core, name).await? {
+        true => Ok(()),
+        false => Err(Denial::not_found("operator").into()),
+    }
+}
+
 /// The id of an operator.
 ///
 /// # Errors

@@ -89,6 +89,13 @@ impl Endpoint for PutRoutes {
         Ok(routes)
     }
 
+    async fn needs_approval(core: &Core, _: &Operator, put: &Routes) -> Result<bool> {
+        put.clone().resolve(core)?;
+        let mut conn = core.db.acquire().await?;
+        put.check_names(&mut conn).await?;
+        Ok(true)
+    }
+
     async fn call(core: &Core, operator: Operator, mut put: Routes) -> Result<Json<Routes>> {
         put.resolve(core)?;
         let mut tx = core.db.begin().await?;

@@ -12,7 +12,7 @@ use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::users::{UUID, lock};
+use crate::operate::admin::users::{UUID, find, lock};
 use crate::platform::error::{Denial, Result};
 use crate::users::accounts::{
     self, AccountDetails, AccountType, HOLDER_CHARS_MAX, IDENTIFIER_BYTES_MAX, NewAccount,
@@ -66,8 +66,13 @@ impl Endpoint for OpenAccount {
         Ok(Opening { user: input.param("uuid").to_owned(), kind: new.kind, details, change })
     }
 
-    async fn needs_approval(_: &Core, _: &Operator, new: &Opening) -> Result<bool> {
-        Ok(new.change.raises_limit(None))
+    async fn needs_approval(core: &Core, _: &Operator, new: &Opening) -> Result<bool> {
+        if !new.change.raises_limit(None) {
+            return Ok(false);
+        }
+        let mut conn = core.db.acquire().await?;
+        find(&mut conn, &new.user).await?;
+        Ok(true)
     }
 
     async fn call(core: &Core, operator: Operator, new: Opening) -> Result<Created<AccountView>> {

@@ -64,18 +64,25 @@ impl Endpoint for CreateConnector {
         Ok(new)
     }
 
+    async fn needs_approval(core: &Core, _: &Operator, new: &NewConnector) -> Result<bool> {
+        new.resolve(&core.snapshots.current().catalogue)?;
+        let is_taken = sqlx::query_scalar!(
+            r#"select exists (select from connector where name = $1) as "is_taken!""#,
+            new.name,
+        );
+        match is_taken.fetch_one(&core.db).await? {
+            true => Err(Denial::conflict("name is taken").into()),
+            false => Ok(true),
+        }
+    }
+
     async fn call(
         core: &Core,
         operator: Operator,
         new: NewConnector,
     ) -> Result<Created<MadeConnector>> {
-        let catalogue = &core.snapshots.current().catalogue;
-        let NewConnector { name, capabilities, methods, assets } = new;
-        for method in &methods {
-            check_method(catalogue, method)?;
-        }
-        let assets: Vec<String> =
-            assets.iter().map(|asset| asset_code(catalogue, asset)).collect::<Result<_>>()?;
+        let assets = new.resolve(&core.snapshots.current().catalogue)?;
+        let NewConnector { name, capabilities, methods, .. } = new;
         let capabilities: Vec<_> =
             capabilities.iter().map(|kind| kind.as_str().to_owned()).collect();
         let mut tx = core.db.begin().await?;
@@ -143,6 +150,19 @@ pub struct NewConnector {
     /// Assets that it serves, by code or CAIP-19 id.
     #[serde(default)]
     assets: Vec<String>,
+}
+
+impl NewConnector {
+    /// The codes of its assets.
+    ///
+    /// # Errors
+    /// 422 for a method or an asset that the catalogue lacks.
+    fn resolve(&self, catalogue: &Catalogue) -> Result<Vec<String>> {
+        for method in &self.methods {
+            check_method(catalogue, method)?;
+        }
+        self.assets.iter().map(|asset| asset_code(catalogue, asset)).collect()
+    }
 }
 
 /// A new connector.

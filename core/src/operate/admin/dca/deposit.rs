@@ -70,7 +70,11 @@ impl Endpoint for ReportDeposit {
 
     async fn needs_approval(core: &Core, _: &Operator, request: &Request) -> Result<bool> {
         request.deposit.check(core)?;
-        Ok(approvals::exceeds_alone(core, request.deposit.amount.0))
+        let is_large = approvals::exceeds_alone(core, request.deposit.amount.0);
+        if is_large {
+            find(core, &request.code).await?;
+        }
+        Ok(is_large)
     }
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Reported> {

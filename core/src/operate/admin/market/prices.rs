@@ -60,6 +60,17 @@ impl Endpoint for SetPrice {
         Ok(Update { pair: pair(input)?, new, detail: input.document.clone() })
     }
 
+    async fn needs_approval(core: &Core, _: &Operator, update: &Update) -> Result<bool> {
+        let known = sqlx::query_scalar!(
+            r#"select exists (select from currency_pair where pair = $1) as "known!""#,
+            update.pair.to_string(),
+        );
+        if !known.fetch_one(&core.db).await? {
+            return Err(Denial::not_found("pair").into());
+        }
+        Ok(true)
+    }
+
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Price>> {
         let Update { pair, new, detail } = update;
         let code = pair.to_string();

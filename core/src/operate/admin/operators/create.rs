@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{IssuedToken, lifetime, stored};
+use super::{IssuedToken, is_known, lifetime, stored};
 use crate::Core;
 use crate::auth::roles::{BREAK_GLASS, Role, is_operator_name};
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -49,6 +49,13 @@ impl Endpoint for CreateOperator {
         stored(&new.roles)?;
         lifetime(new.expires_in_seconds)?;
         Ok(new)
+    }
+
+    async fn needs_approval(core: &Core, _: &Operator, new: &NewOperator) -> Result<bool> {
+        match is_known(core, &new.name).await? {
+            true => Err(Denial::conflict("name is taken").into()),
+            false => Ok(true),
+        }
     }
 
     async fn call(

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::NAME;
+use super::{NAME, check_known};
 use crate::Core;
 use crate::auth::roles::{BREAK_GLASS, Role};
 use crate::endpoint::Endpoint;
@@ -18,7 +18,7 @@ use crate::operate::admin::login::session::{
 };
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
-use crate::platform::error::{Denial, Result};
+use crate::platform::error::Result;
 
 /// Most sessions of all who share a name, each of whom has up to [`SESSIONS_MAX`].
 const LISTED_MAX: i64 = 1_000;
@@ -74,13 +74,7 @@ impl Endpoint for ListSessions {
         .fetch_all(&core.db)
         .await?;
         if sessions.is_empty() && name != BREAK_GLASS {
-            let known = sqlx::query_scalar!(
-                r#"select exists (select from operator where name = $1) as "exists!""#,
-                name,
-            );
-            if !known.fetch_one(&core.db).await? {
-                return Err(Denial::not_found("operator").into());
-            }
+            check_known(core, &name).await?;
         }
         let is_live = |digest: &Option<Vec<u8>>| {
             let digest = digest.as_ref().filter(|_| name == BREAK_GLASS);

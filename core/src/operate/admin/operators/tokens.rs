@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{IssuedToken, NAME, find, lifetime};
+use super::{IssuedToken, NAME, check_known, find, lifetime};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -62,10 +62,11 @@ impl Endpoint for IssueOperatorToken {
     }
 
     async fn needs_approval(
-        _: &Core,
+        core: &Core,
         operator: &Operator,
         (name, _): &(String, NewToken),
     ) -> Result<bool> {
+        check_known(core, name).await?;
         Ok(!operator.has_row(name))
     }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{NAME, find, stored};
+use super::{NAME, check_known, find, stored};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -48,7 +48,8 @@ impl Endpoint for UpdateOperator {
         Ok(Update { name, roles, disabled, detail: input.document.clone() })
     }
 
-    async fn needs_approval(_: &Core, _: &Operator, update: &Update) -> Result<bool> {
+    async fn needs_approval(core: &Core, _: &Operator, update: &Update) -> Result<bool> {
+        check_known(core, &update.name).await?;
         Ok(update.roles.is_some() || update.disabled == Some(false))
     }
 

@@ -69,6 +69,13 @@ impl Endpoint for CreatePartner {
         if let Some(refusal) = core.refuse_live(&new.slug)? {
             return Ok(Some(refusal));
         }
+        let is_taken = sqlx::query_scalar!(
+            r#"select exists (select from client where slug = $1) as "is_taken!""#,
+            new.slug,
+        );
+        if is_taken.fetch_one(&core.db).await? {
+            return Err(Denial::conflict("slug is taken").into());
+        }
         approvals::hold::<Self>(core, input, operator).await
     }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::read::{EXAMPLE, Shown};
-use super::{SLUG, check_countries, check_name, check_networks, check_subject};
+use super::{SLUG, check_countries, check_name, check_networks, check_subject, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -104,6 +104,7 @@ impl Endpoint for UpdatePartner {
         if !loosens {
             return Ok(None);
         }
+        find(core, &update.slug).await?;
         approvals::hold::<Self>(core, input, operator).await
     }
 

@@ -107,15 +107,15 @@ impl Endpoint for RecordPayment {
     async fn needs_approval(core: &Core, _: &Operator, new: &NewPayment) -> Result<bool> {
         check_decimals(core, new.amount.0, &new.currency)?;
         let is_large = approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
-        Ok(is_large || new.is_of_coins())
+        let is_needed = is_large || new.is_of_coins();
+        if is_needed {
+            new.client(core).await?;
+        }
+        Ok(is_needed)
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
-        let client = match new.partner.as_deref() {
-            Some("house") => Some(house()),
-            Some(slug) => Some(partners::find(core, slug).await?.0),
-            None => None,
-        };
+        let client = new.client(core).await?;
         let actor = operator.actor();
         let report = new.report(core, client, actor)?;
         let mut tx = core.db.begin().await?;
@@ -165,6 +165,18 @@ pub struct NewPayment {
 impl NewPayment {
     fn kind(&self) -> Option<PaymentKind> {
         PaymentKind::from_name(&self.kind)
+    }
+
+    /// The partner that it names, or the house.
+    ///
+    /// # Errors
+    /// 404 when there is none of this slug.
+    async fn client(&self, core: &Core) -> Result<Option<ClientId>> {
+        Ok(match self.partner.as_deref() {
+            Some("house") => Some(house()),
+            Some(slug) => Some(partners::find(core, slug).await?.0),
+            None => None,
+        })
     }
 
     fn is_of_coins(&self) -> bool {
