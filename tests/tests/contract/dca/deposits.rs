@@ -86,6 +86,8 @@ async fn a_deposit_reported_twice_buys_once() {
     assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
     assert_eq!(count(&context, "select count(*) from event").await, 2);
     assert_eq!(count(&context, "select count(*) from audit where action = 'dca.deposit'").await, 1);
+    // Each of the others has shown the order, with a person's wallet.
+    assert_eq!(count(&context, "select count(*) from audit where action = 'order.read'").await, 8);
     deposit(&context, &code, &amount, "bank-2").await.assert_status(201);
 }
 

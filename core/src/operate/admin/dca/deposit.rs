@@ -18,6 +18,7 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::orders::FoundOrder;
 use crate::operate::admin::orders::read::{EXAMPLE, Order};
+use crate::platform::audit::{self, Entry};
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::dca::code;
 use crate::trading::dca::deposit::{Bought, Deposit, DepositPlan, make_order, quote};
@@ -86,7 +87,9 @@ impl Endpoint for ReportDeposit {
         for _ in 0..QUOTES_MAX {
             if let Some(order) = existing_order(core, &plan, &deposit).await? {
                 operator.leave_approval();
-                return Ok(Reported::Before(detail(core, &plan, order).await?));
+                let shown = detail(core, &plan, order).await?;
+                record_read(core, &operator, order).await?;
+                return Ok(Reported::Before(shown));
             }
             let quoted = quote(core, &plan, &deposit, &request_id).await?;
             let mut tx = core.db.begin().await?;
@@ -179,6 +182,17 @@ impl Respond for Reported {
 async fn detail(core: &Core, plan: &DepositPlan, order: OrderId) -> Result<Order> {
     let key = OrderKey { client: plan.client, order };
     FoundOrder { key, side: Side::Buy }.detail(core).await
+}
+
+/// Records that an order was shown: its wallet's address is a person's, and a report that changes
+/// nothing leaves no other row.
+async fn record_read(core: &Core, operator: &Operator, order: OrderId) -> Result<()> {
+    let (actor, target) = (operator.actor(), order.to_string());
+    let entry = Entry { actor, action: "order.read", target: &target, detail: json!({}) };
+    let mut tx = core.db.begin().await?;
+    audit::record(&mut tx, core, entry).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn find(core: &Core, text: &str) -> Result<DepositPlan> {
