@@ -5,13 +5,17 @@ use serde::{Deserialize, Serialize};
 
 /// Name of the break-glass owner, who is proven by the token of the configuration.
 pub const BREAK_GLASS: &str = "admin";
+/// Authors in the audit and in timelines of orders who are no operators.
+const PROGRAMS: [&str; 4] = ["edge", "page", "sandbox", "user"];
 /// Longest name of an operator, in characters.
 const NAME_CHARS_MAX: usize = 63;
 
-/// True for 1 to 63 of `a-z`, `0-9`, `-`, `_`, `.` and `@`, other than [`BREAK_GLASS`].
+/// True for 1 to 63 of `a-z`, `0-9`, `-`, `_`, `.` and `@`, other than [`BREAK_GLASS`] and the names of
+/// programs: what an operator does must not look as if an edge had done it.
 pub fn is_operator_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.@".contains(c);
-    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(allowed) && name != BREAK_GLASS
+    let is_reserved = name == BREAK_GLASS || PROGRAMS.contains(&name);
+    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(allowed) && !is_reserved
 }
 
 /// A role of an operator. One who has several may do what any of them may.
@@ -89,5 +93,13 @@ mod tests {
             assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
         }
         assert_eq!(Role::from_name("admin"), None);
+    }
+
+    #[test]
+    fn no_operator_has_the_name_of_another_author() {
+        assert!(is_operator_name("ada") && is_operator_name("edge-2"));
+        for name in ["admin", "edge", "page", "sandbox", "user", "", "Ada", &"a".repeat(64)] {
+            assert!(!is_operator_name(name), "{name}");
+        }
     }
 }

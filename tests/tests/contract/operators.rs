@@ -178,6 +178,7 @@ async fn nobody_takes_more_than_their_own() {
         ("admin", json!(["viewer"]), 422),
         ("", json!(["viewer"]), 422),
         ("Ada", json!(["viewer"]), 422),
+        ("edge", json!(["viewer"]), 422),
         ("bob", json!([]), 422),
         ("bob", json!(["king"]), 422),
         ("ada", json!(["viewer"]), 409),

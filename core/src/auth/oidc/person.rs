@@ -84,7 +84,7 @@ impl Provider {
         let Some(name) = name.filter(|name| is_operator_name(name)) else {
             return not_permitted(format!(
                 "the claim '{claim}' of your account does not name an operator: 1 to 63 of a-z, \
-                 0-9, -, _, . and @, and not admin"
+                 0-9, -, _, . and @, and not admin, edge, page, sandbox or user"
             ));
         };
         let claim = &self.role_claim;

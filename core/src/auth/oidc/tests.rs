@@ -197,11 +197,12 @@ fn a_person_has_the_roles_that_their_claim_is_mapped_to() {
     });
     let roles = vec![Role::Viewer, Role::Treasury];
     assert_eq!(bob, Ok(named("bob@example.com", roles)));
-    let refused: [fn(&mut Value); 7] = [
+    let refused: [fn(&mut Value); 8] = [
         |claims| claims["roles"] = json!(["staff"]),
         |claims| claims["roles"] = json!({"treasury": true}),
         |claims| drop(claims.as_object_mut().unwrap().remove("roles")),
         |claims| claims["preferred_username"] = json!("admin"),
+        |claims| claims["preferred_username"] = json!("Edge"),
         |claims| claims["preferred_username"] = json!("a b"),
         |claims| claims["preferred_username"] = json!(["ada"]),
         |claims| drop(claims.as_object_mut().unwrap().remove("preferred_username")),

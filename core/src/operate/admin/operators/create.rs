@@ -43,7 +43,8 @@ impl Endpoint for CreateOperator {
             return Err(Denial::unprocessable("name: reserved for the break-glass owner").into());
         }
         if !is_operator_name(&new.name) {
-            let reason = "name: 1 to 63 of a-z, 0-9, -, _, . and @";
+            let reason = "name: 1 to 63 of a-z, 0-9, -, _, . and @, and not edge, page, sandbox \
+                          or user";
             return Err(Denial::unprocessable(reason).into());
         }
         stored(&new.roles)?;
@@ -93,7 +94,8 @@ impl Endpoint for CreateOperator {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewOperator {
-    /// 1 to 63 of `a-z`, `0-9`, `-`, `_`, `.` and `@`; unique and for good.
+    /// 1 to 63 of `a-z`, `0-9`, `-`, `_`, `.` and `@`, and not `admin`, `edge`, `page`, `sandbox` or
+    /// `user`; unique and for good.
     name: String,
     /// At least one.
     roles: Vec<Role>,
