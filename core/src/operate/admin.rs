@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
+use uuid::Uuid;
 
 use self::operator::Operator;
 use crate::Core;
@@ -72,6 +73,12 @@ pub(super) async fn serve(
     Ok(reply)
 }
 
+/// The segment of a path, an id in its one spelling: whoever looks for it in the audit finds it.
+fn spelled(name: &str, value: &str) -> String {
+    let id = value.parse::<Uuid>().ok().filter(|_| ["uuid", "id"].contains(&name));
+    id.map_or_else(|| value.to_owned(), |id| id.to_string())
+}
+
 /// A read of personal data, for the audit.
 struct Read {
     action: &'static str,
@@ -83,10 +90,11 @@ struct Read {
 impl Read {
     /// A read of what the path's segments name.
     fn new(action: &'static str, operator: &Operator, params: &[(&'static str, String)]) -> Self {
-        let target = params.first().map_or_else(String::new, |(_, value)| value.clone());
-        let named = params.iter().skip(1);
-        let detail = named.map(|(name, value)| ((*name).to_owned(), value.as_str().into()));
-        Self { action, operator: operator.clone(), target, detail: Value::Object(detail.collect()) }
+        let mut named = params.iter().map(|(name, value)| (*name, spelled(name, value)));
+        let target = named.next().map_or_else(String::new, |(_, value)| value);
+        let detail = named.map(|(name, value)| (name.to_owned(), value.into()));
+        let detail = Value::Object(detail.collect());
+        Self { action, operator: operator.clone(), target, detail }
     }
 
     /// Records the read; nothing is shown that does not stand in the audit.

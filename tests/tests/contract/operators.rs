@@ -196,7 +196,9 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     let user = acme.user("ada").await.log_in().await;
     let user = user["uuid"].as_str().unwrap();
     let sue = Operator::new(&context, "sue", &["support"]).await;
-    sue.get(&format!("/admin/v1/users/{user}")).await.assert_status(200);
+    for spelled in [user, &user.to_uppercase()] {
+        sue.get(&format!("/admin/v1/users/{spelled}")).await.assert_status(200);
+    }
     sue.get(&format!("/admin/v1/users/{user}/accounts")).await.assert_status(200);
     let order = OrderFixture::order(&context, &acme, None, None).await.id.to_string();
     sue.get(&format!("/admin/v1/orders/{order}")).await.assert_status(200);
@@ -209,7 +211,8 @@ async fn reads_of_personal_data_stand_in_the_audit() {
     let nobody = "00000000-0000-7000-8000-000000000000";
     sue.get(&format!("/admin/v1/users/{nobody}")).await.assert_status(404);
     let by_sue = |target: &str| vec![("sue".to_owned(), target.to_owned())];
-    assert_eq!(audited(&context, "user.read").await, by_sue(user));
+    let twice = [by_sue(user), by_sue(user)].concat();
+    assert_eq!(audited(&context, "user.read").await, twice, "by the one spelling of its id");
     assert_eq!(audited(&context, "account.list").await, by_sue(user));
     assert_eq!(audited(&context, "order.read").await, by_sue(&order));
     assert_eq!(audited(&context, "delivery.read").await, by_sue(delivery));

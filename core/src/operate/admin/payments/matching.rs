@@ -68,7 +68,8 @@ impl Endpoint for MatchPayment {
         let mut tx = core.db.begin().await?;
         let causes = match_to(&mut tx, core, payment, order_id, actor).await?;
         let detail = json!({ "orderId": order_id });
-        operator.record(&mut tx, core, "payment.match", &text, detail).await?;
+        let target = payment.to_string();
+        operator.record(&mut tx, core, "payment.match", &target, detail).await?;
         tx.commit().await?;
         Cause::count(core, causes);
         Ok(Json(find(core, payment).await?))

@@ -113,7 +113,8 @@ impl Endpoint for RefundPayment {
             currency: requested.currency,
         };
         let detail = json!({"refund": answer.id, "amount": answer.amount, "reason": reason});
-        operator.record(&mut tx, core, "payment.refund", &text, detail).await?;
+        let target = payment.to_string();
+        operator.record(&mut tx, core, "payment.refund", &target, detail).await?;
         save_answer(key, core, &mut tx, &answer).await?;
         tx.commit().await?;
         Cause::count(core, requested.causes);
