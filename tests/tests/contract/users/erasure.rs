@@ -121,6 +121,7 @@ async fn what_law_wants_kept_opens_for_compliance_alone() {
         .collect();
     assert_eq!(openings.len(), 3, "{audit}");
     assert_eq!(openings[2]["actor"], "compliance");
+    assert_eq!(openings[1]["detail"]["id"], document["id"], "the image that was shown");
     assert_eq!(openings[2]["detail"], json!({"reason": "a request of the police"}));
 }
 

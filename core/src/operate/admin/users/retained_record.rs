@@ -67,7 +67,7 @@ impl Endpoint for OpenRecord {
     }
 
     async fn call(core: &Core, operator: Operator, opening: Opening) -> Result<Json<Record>> {
-        let (user, opened) = opening.open(core, &operator, "user.retained-record").await?;
+        let (user, opened) = opening.open(core, &operator, None).await?;
         let OpenedRecord { record, last_order_at, retained_until, .. } = opened;
         Ok(Json(Record { uuid: user, last_order_at, retained_until, record }))
     }
@@ -106,7 +106,7 @@ impl Endpoint for OpenDocument {
         (opening, id): (Opening, Uuid),
     ) -> Result<Image> {
         let unknown = || Denial::not_found("document");
-        let (_, mut opened) = opening.open(core, &operator, "user.retained-document").await?;
+        let (_, mut opened) = opening.open(core, &operator, Some(id)).await?;
         let key = opened.keys.remove(&id).ok_or_else(unknown)?;
         let mut documents = opened.record.documents.into_iter();
         let document = documents.find(|document| document.id == id).ok_or_else(unknown)?;
@@ -131,19 +131,23 @@ impl Opening {
         Ok(Self { user: input.param("uuid").to_owned(), reason })
     }
 
-    /// Opens it, and notes in the audit who did and why.
+    /// Opens it, for one of its images or as a whole, and notes in the audit who did and why.
     async fn open(
         self,
         core: &Core,
         operator: &Operator,
-        action: &'static str,
+        document: Option<Uuid>,
     ) -> Result<(UserId, OpenedRecord)> {
         let mut tx = core.db.begin().await?;
         let key = find(&mut tx, &self.user).await?;
         operator.check_own(Role::Compliance)?;
         let opened = retained_record::open(&mut tx, core, key).await?;
         let opened = opened.ok_or_else(|| Denial::not_found("retained record"))?;
-        let (target, detail) = (key.user.to_string(), json!({ "reason": self.reason }));
+        let target = key.user.to_string();
+        let (action, detail) = match document {
+            Some(id) => ("user.retained-document", json!({"reason": self.reason, "id": id})),
+            None => ("user.retained-record", json!({ "reason": self.reason })),
+        };
         operator.record(&mut tx, core, action, &target, detail).await?;
         tx.commit().await?;
         Ok((key.user, opened))
