@@ -196,6 +196,7 @@ async fn an_operator_sees_contact_queue_and_failures() {
     for wrong in [
         json!({"name": "Cards", "capabilities": ["payment.create"]}),
         json!({"name": "manual", "capabilities": ["payment.create"]}),
+        json!({"name": "edge", "capabilities": ["payment.create"]}),
         json!({"name": "none", "capabilities": []}),
         json!({"name": "none", "capabilities": ["payment.guess"]}),
         json!({"name": "none", "capabilities": ["payment.create"], "methods": ["cowries"]}),

@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::{CONNECTORS_MAX, NAME_CHARS_MAX};
 use crate::Core;
-use crate::auth::roles::Role;
+use crate::auth::roles::{PROGRAMS, Role};
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Created, Endpoint};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::connectors::caller::issue_token;
 use crate::money::connectors::commands::CommandKind;
+use crate::money::payments::store::MANUAL;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::catalogue::Catalogue;
@@ -53,7 +54,7 @@ impl Endpoint for CreateConnector {
             let reason = "name: 1 to 63 of a-z, 0-9 and -, the first of them a letter";
             return Err(Denial::unprocessable(reason).into());
         }
-        if ["manual", "sandbox"].contains(&&*new.name) {
+        if new.name == MANUAL || PROGRAMS.contains(&&*new.name) {
             return Err(Denial::unprocessable("name: reserved").into());
         }
         if new.capabilities.is_empty() {
