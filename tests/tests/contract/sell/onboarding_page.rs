@@ -116,7 +116,7 @@ async fn no_form_is_shown_to_a_user_who_is_logged_out_meanwhile() {
     let end = commit_once_awaited(context.db(), log_out);
     let (refused, ()) = futures::join!(submit(&acme, &link, LOGIN), end);
     let text = refused.assert_status(400).text();
-    assert!(text.contains("sign in again") && !text.contains("name=\"token\""), "{text}");
+    assert!(text.contains("password is wrong") && !text.contains("name=\"token\""), "{text}");
 }
 
 #[tokio::test]
