@@ -65,10 +65,7 @@ pub async fn database() -> String {
     let mut template_is_ready = MAKING.lock().await;
     if !*template_is_ready {
         run(&url("postgres").await, [format!("create database {TEMPLATE}")]).await;
-        let settings =
-            Database { url: Some(Secret::new(url(TEMPLATE).await)), ..Default::default() };
-        schema::migrate(&settings, |_| ()).await.unwrap();
-        prices::set(&url(TEMPLATE).await).await;
+        migrate(&url(TEMPLATE).await).await;
         let logins = ROLES.map(|role| format!("alter role {role} login"));
         run(&url("postgres").await, logins).await;
         *template_is_ready = true;
@@ -81,6 +78,14 @@ pub async fn database() -> String {
     let statements: Vec<String> = drops.chain([create]).collect();
     run(&url("postgres").await, statements).await;
     url(&name).await
+}
+
+/// Migrates a database as its owner does before an edge serves it, partitions and roles included, and sets
+/// prices.
+pub(crate) async fn migrate(url: &str) {
+    let settings = Database { url: Some(Secret::new(url.to_owned())), ..Default::default() };
+    schema::migrate(&settings, |_| ()).await.unwrap();
+    prices::set(url).await;
 }
 
 /// The name of the database that a URL leads to.

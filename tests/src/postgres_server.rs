@@ -11,7 +11,6 @@ use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
-use rampart_core::platform::db::MIGRATIONS;
 use rampart_core::platform::private_postgres::{Options, PrivatePostgres, Profile};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 use tokio::process::Command;
@@ -22,7 +21,6 @@ use crate::account::Account;
 use crate::cluster::{self, postgres_programs};
 use crate::deadline::{SOON, until};
 use crate::link::Link;
-use crate::prices;
 use crate::process::remove_in_the_end;
 
 /// Migrated; every database is a copy of it.
@@ -208,10 +206,7 @@ impl Prepared {
 /// Makes the template in the server of these URLs.
 async fn make_template(server: &str, template: &str) {
     execute(server, &format!("create database {TEMPLATE}")).await;
-    let pool = PgPool::connect(template).await.unwrap();
-    MIGRATIONS.run(&pool).await.unwrap();
-    pool.close().await;
-    prices::set(template).await;
+    cluster::migrate(template).await;
 }
 
 async fn execute(url: &str, statement: &str) {
