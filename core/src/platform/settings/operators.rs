@@ -11,8 +11,8 @@ use crate::platform::crypto::Secret;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Operators {
-    /// Largest payment or refund that an operator reports alone; above it a second one must agree. The
-    /// number is compared without a rate, so 1000 holds for 1000 JPY as for 1000 KWD.
+    /// Largest payment or refund that an operator reports alone, in whatever currency and without a
+    /// rate; above it a second one must agree.
     #[schemars(
         range(min = 0, max = 1_000_000_000),
         extend("x-unit" = "units of the order's fiat currency")
