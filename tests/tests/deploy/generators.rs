@@ -92,9 +92,10 @@ fn the_python_generator_makes_every_operation() {
 
 #[test]
 fn the_typescript_generator_makes_every_operation() {
-    let mut indexes = Vec::new();
+    // Made empty once: the compiler reads the libraries of all documents.
+    let (libraries, mut indexes) = (folder("typescript"), Vec::new());
     for name in DOCUMENTS {
-        let library = folder("typescript").join(name);
+        let library = libraries.join(name);
         let (from, to) = (fixture(name), library.to_str().unwrap());
         granted("openapi-ts", &["-i", from.to_str().unwrap(), "-o", to]);
         let functions = fs::read_to_string(library.join("sdk.gen.ts")).unwrap();
