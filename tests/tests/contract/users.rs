@@ -24,6 +24,7 @@ mod session;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
+use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::outbox;
 use rampart_tests::partner::Partner;
@@ -96,5 +97,22 @@ impl Visit {
 
     async fn submit(&self, form: &str) -> Answer {
         submit(&self.partner, &self.path, form).await
+    }
+
+    /// The output of `work`, which waits for the lock that `hold` takes until `end` has ended this visit.
+    async fn ended_beside<T>(
+        &self,
+        hold: &'static str,
+        end: &'static str,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut log_out = self.context.db().begin().await.unwrap();
+        sqlx::query(hold).execute(&mut *log_out).await.unwrap();
+        let ending = async {
+            until_a_lock_is_awaited(self.context.db()).await;
+            sqlx::query(end).execute(&mut *log_out).await.unwrap();
+            log_out.commit().await.unwrap();
+        };
+        futures::join!(work, ending).0
     }
 }

@@ -100,6 +100,15 @@ pub(super) async fn deposited(context: &TestContext) -> (Connector, Value) {
     (connector, sale)
 }
 
+/// The same, once a bank has taken its transfer: the command, too.
+async fn transferred(context: &TestContext) -> (Connector, Value, Value) {
+    let (connector, sale) = deposited(context).await;
+    let transfer = transfers(context, &connector).await.remove(0);
+    let sent = json!({"providerReference": "sepa-1"});
+    connector.report(&transfer, "done", sent).await.assert_status(200);
+    (connector, sale, transfer)
+}
+
 /// The coins of a sale arrive by this transaction.
 async fn deposit(connector: &Connector, sale: &Value, transaction: &str) {
     let deposit = json!({"id": format!("deposit {transaction}"), "kind": "deposit.received",
@@ -157,10 +166,7 @@ async fn a_commanded_transfer_is_taken_back_once_it_is_made_by_hand() {
 #[tokio::test]
 async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release() {
     let context = TestContext::start().await;
-    let (connector, sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let (connector, sale, transfer) = transferred(&context).await;
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
     let hold = json!({"event": "hold", "reason": "looked at"});
     context.admin(Method::POST, &path, hold).await.assert_status(200);
@@ -187,10 +193,7 @@ pub(super) fn number(amount: Decimal) -> Value {
 
 /// A sale whose money came back without five euros, which the bank has kept as its fee; and the part.
 pub(super) async fn returned_in_part(context: &TestContext) -> (Connector, Value, Decimal) {
-    let (connector, sale) = deposited(context).await;
-    let transfer = transfers(context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let (connector, sale, transfer) = transferred(context).await;
     let part = proceeds(context).await - Decimal::from(5);
     let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
         "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1",
@@ -202,10 +205,7 @@ pub(super) async fn returned_in_part(context: &TestContext) -> (Connector, Value
 #[tokio::test]
 async fn a_part_that_comes_back_without_a_currency_is_that_part_of_what_was_sent() {
     let context = TestContext::start().await;
-    let (connector, _sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let (connector, _sale, transfer) = transferred(&context).await;
     let part = proceeds(&context).await - Decimal::from(5);
     let returned = json!({"id": "t-1", "kind": "transfer.returned", "commandId": transfer["id"],
         "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1",
@@ -306,10 +306,7 @@ async fn transfers_whose_long_names_begin_alike_are_two_payments() {
 #[tokio::test]
 async fn money_that_comes_back_of_a_completed_sale_waits_until_it_is_sent_again() {
     let context = TestContext::start().await;
-    let (connector, sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let (connector, sale, transfer) = transferred(&context).await;
     for (id, kind) in [("t-1", "transfer.completed"), ("t-2", "transfer.returned")] {
         assert_eq!(queue(&context).await, [Value::Null; 0]);
         let event = json!({"id": id, "kind": kind, "commandId": transfer["id"],
@@ -369,10 +366,7 @@ async fn money_that_is_not_owed_any_more_or_waits_is_not_tried_again() {
 #[tokio::test]
 async fn a_sale_whose_money_has_left_is_not_refunded_before_it_waits() {
     let context = TestContext::start().await;
-    let (connector, sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
-    let sent = json!({"providerReference": "sepa-1"});
-    connector.report(&transfer, "done", sent).await.assert_status(200);
+    let (_connector, sale, _transfer) = transferred(&context).await;
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
     for (event, status) in [("refund", 409), ("hold", 200), ("refund", 200)] {
         let body = json!({"event": event, "reason": "asked for"});

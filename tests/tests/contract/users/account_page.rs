@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::{Authenticator, Ceremony, challenge};
 use serde_json::{Value, json};
 
@@ -141,15 +140,8 @@ async fn nothing_is_changed_by_a_visit_that_is_ended_meanwhile() {
     let changes = ["app-begin", "erase&password=password-of-ada"];
     for (hold, change) in holds.into_iter().flat_map(|hold| changes.map(|change| (hold, change))) {
         let page = visit.sign_in().await;
-        let mut log_out = visit.context.db().begin().await.unwrap();
-        sqlx::query(hold).execute(&mut *log_out).await.unwrap();
-        let end = async {
-            until_a_lock_is_awaited(visit.context.db()).await;
-            let void = "delete from passkey_challenge";
-            sqlx::query(void).execute(&mut *log_out).await.unwrap();
-            log_out.commit().await.unwrap();
-        };
-        let (begun, ()) = futures::join!(visit.act(&page, change), end);
+        let end = "delete from passkey_challenge";
+        let begun = visit.ended_beside(hold, end, visit.act(&page, change)).await;
         assert!(!begun.text().contains("otpauth"), "{hold}: {}", begun.text());
     }
     let begun = "select exists (select from authenticator_app) \

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::until_a_lock_is_awaited;
 use rampart_tests::passkey::challenge;
 use rampart_tests::test_context::TestContext;
 use rampart_tests::user::User;
@@ -110,22 +109,15 @@ async fn nothing_is_taken_by_a_page_whose_visit_is_ended_meanwhile() {
     ];
     for (name, form) in forms {
         let page = links(&account(&visit).await).remove(name).unwrap();
-        let mut log_out = visit.context.db().begin().await.unwrap();
         let hold = "update end_user set newsletter = true";
-        sqlx::query(hold).execute(&mut *log_out).await.unwrap();
-        let end = async {
-            until_a_lock_is_awaited(visit.context.db()).await;
-            let void = "update one_time_token set used_at = now() where used_at is null";
-            sqlx::query(void).execute(&mut *log_out).await.unwrap();
-            log_out.commit().await.unwrap();
-        };
+        let end = "update one_time_token set used_at = now() where used_at is null";
         let request = async {
             match form {
                 Some(form) => submit(&visit.partner, &page, form).await,
                 None => open(&visit, &page).await,
             }
         };
-        let (refused, ()) = futures::join!(request, end);
+        let refused = visit.ended_beside(hold, end, request).await;
         assert_eq!(refused.status(), 404, "{name}");
     }
     assert_eq!(status(&visit, "firstName").await, "missing");

@@ -207,18 +207,11 @@ async fn no_app_is_removed_by_a_visit_that_is_ended_meanwhile() {
     let form = Visit::with_code(&step, "app-code", &visit.shown_code(&key));
     let page = visit.submit(&form).await.assert_status(200).text().to_owned();
     visit.later(60);
-    let mut log_out = visit.context.db().begin().await.unwrap();
     // The page's challenge is renewed beside this lock; the code waits.
     let hold = "select from authenticator_app for update";
-    sqlx::query(hold).execute(&mut *log_out).await.unwrap();
-    let end = async {
-        until_a_lock_is_awaited(visit.context.db()).await;
-        let void = "delete from passkey_challenge";
-        sqlx::query(void).execute(&mut *log_out).await.unwrap();
-        log_out.commit().await.unwrap();
-    };
+    let end = "delete from passkey_challenge";
     let form = Visit::with_code(&page, "app-remove", &visit.shown_code(&key));
-    let (refused, ()) = futures::join!(visit.submit(&form), end);
+    let refused = visit.ended_beside(hold, end, visit.submit(&form)).await;
     assert!(refused.text().contains(WRONG), "{}", refused.text());
     let left = "select exists (select from authenticator_app where confirmed_at is not null)";
     let left: bool = sqlx::query_scalar(left).fetch_one(visit.context.db()).await.unwrap();
