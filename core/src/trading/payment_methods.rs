@@ -38,10 +38,10 @@ use crate::policies::kinds::method_order;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::Catalogue;
 use crate::trading::channel::{CHANNELS, channel};
-use crate::trading::pricing::AMOUNT_MAX;
 use crate::trading::quotes::Side;
 use crate::trading::routing;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
+use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{CurrencyCode, PAYMENT_METHOD_COUNTRIES};
 
 /// Version 2, the only one.

@@ -32,11 +32,7 @@ pub use self::rules::{
 };
 use crate::trading::quotes::Side;
 use rampart_types::decimal::{divide_down, divide_up, multiply_up, percent_of, sum};
-use rampart_types::money::{FeeBreakdown, fiat_value, round_fiat};
-
-/// Largest amount that is priced, in whole units of its currency. A bound of the arithmetic: limits
-/// of trades are those of pairs, methods and users.
-pub const AMOUNT_MAX: i64 = rampart_types::money::AMOUNT_MAX;
+use rampart_types::money::{AMOUNT_MAX, FeeBreakdown, fiat_value, round_fiat};
 
 /// Decimals of a percentage that is computed back from an amount.
 const EFFECTIVE_PERCENT_DECIMALS: u32 = 4;

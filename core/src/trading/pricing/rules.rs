@@ -5,10 +5,9 @@ use rampart_plugins::contract::FeeKind;
 use rampart_plugins::{Charge, FeeSchedule};
 use rust_decimal::Decimal;
 
-use super::AMOUNT_MAX;
 use crate::trading::catalogue::PaymentMethod;
 use rampart_types::decimal::{multiply_rounded, percent_of, sum};
-use rampart_types::money::round_fiat;
+use rampart_types::money::{AMOUNT_MAX, round_fiat};
 
 /// Largest payment method fee, in percent of the basis, beyond the method's own fixed fee.
 pub const PAYMENT_METHOD_PERCENT_MAX: i64 = 20;

@@ -2,8 +2,8 @@
 
 use rust_decimal::Decimal;
 
-use super::AMOUNT_MAX;
 use rampart_types::decimal::divide_up;
+use rampart_types::money::AMOUNT_MAX;
 
 /// Most steps of doubling and of halving: each step determines one bit of the result.
 const STEPS_MAX: u32 = 128;

@@ -15,9 +15,10 @@ use crate::http::fields::Fields;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::catalogue::{Catalogue, Crypto, Currency, Pair, PairStatus, PaymentMethod};
 use crate::trading::channel::{CHANNELS, channel};
-use crate::trading::pricing::{AMOUNT_MAX, Given, Unpriceable};
+use crate::trading::pricing::{Given, Unpriceable};
 use crate::users::accounts::AccountType;
 use rampart_types::decimal::{fits_decimals, from_number_or_text};
+use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{Country, DestinationTag, WalletAddress};
 
 const PAYOUT_METHOD_DEFAULT: AccountType = AccountType::BankTransfer;
