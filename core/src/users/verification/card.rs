@@ -82,13 +82,13 @@ pub(crate) async fn verify(
     user: UserId,
     identifier: &str,
 ) -> Result<Started> {
-    let mut tx = core.db.begin().await?;
+    let mut conn = core.db.acquire().await?;
     let key = client.key_of(user);
-    let account = accounts::find(&mut tx, core, key, identifier).await?;
+    let account = accounts::find(&mut conn, core, key, identifier).await?;
     let account = account.ok_or(Code::AccountNotFound)?;
     check(&account)?;
-    let attempt = ended_verifications(&mut tx, key).await?;
-    tx.rollback().await?;
+    let attempt = ended_verifications(&mut conn, key).await?;
+    drop(conn);
     let command = verify_card(client, user, &account, attempt);
     let kind = if is_simulated(client) { SANDBOX } else { PROCESSOR };
     match answers::ask(core, command).await? {
