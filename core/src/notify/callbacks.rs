@@ -32,7 +32,7 @@ use crate::platform::error::{Error, Result};
 use rampart_types::EventId;
 
 /// Prefix of a webhook secret, before the standard base64 of the key.
-pub const SECRET_PREFIX: &str = "whsec_";
+const SECRET_PREFIX: &str = "whsec_";
 
 /// The worker in logs, metrics and `/readyz`: a run is a claim.
 const WORKER: &str = "deliveries";

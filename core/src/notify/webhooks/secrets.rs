@@ -1,20 +1,16 @@
 //! Secrets of single webhook endpoints. An endpoint without one is signed with the client's webhook
 //! secret, and during its first rotation with both.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::Core;
-use crate::notify::callbacks::SECRET_PREFIX;
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::tenancy::tenants::create::SecretKind;
 use rampart_types::{ClientId, WebhookEndpointId};
 
-/// Random bytes of a secret: 256 bits.
-const SECRET_BYTES: usize = 32;
 /// Most earlier secrets of an endpoint that sign beside a new one.
 const EARLIER_MAX: i64 = 4;
 
@@ -31,8 +27,7 @@ pub(crate) async fn rotate(
     endpoint: WebhookEndpointId,
     overlap: TimeDelta,
 ) -> Result<Option<Secret>> {
-    let bytes: [u8; SECRET_BYTES] = core.clock.random_bytes()?;
-    let secret = Secret::new(format!("{SECRET_PREFIX}{}", STANDARD.encode(bytes)));
+    let secret = SecretKind::Webhook.generate(&core.clock)?;
     let id = core.clock.uuid()?;
     let context = secret_context(client.uuid(), id);
     let sealed = core.cipher(client).seal(&context, secret.expose().as_bytes())?;
