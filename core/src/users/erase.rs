@@ -138,17 +138,10 @@ async fn delete_of_checkouts(
          where c.client_id = $1 and c.offer_id in ( \
              select offer_id from offer where client_id = $1 and user_id = $2 \
              union all select offer_id from buy_order \
-             where client_id = $1 and user_id = $2 and offer_id is not null)",
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
-        "update checkout c set identifier_digest = null, sealed_share_token = null \
-         from user_identifier i \
-         where i.client_id = $1 and i.user_id = $2 and c.client_id = i.client_id \
-             and c.identifier_digest = i.identifier_digest",
+             where client_id = $1 and user_id = $2 and offer_id is not null \
+             union all select k.offer_id from user_identifier i \
+             join checkout k using (client_id, identifier_digest) \
+             where i.client_id = $1 and i.user_id = $2)",
         client.uuid(),
         user.uuid(),
     )
