@@ -2,11 +2,12 @@
 //! verify. They follow RFC 8725: one algorithm, one key per day, one `typ` per kind.
 //!
 //! [`refresh`] has the opaque refresh tokens, `users/one_time_token.rs` those of a login link or a
-//! password reset.
+//! password reset, in the form of `opaque`.
 
 mod expiry;
 mod hmac_sha256;
 mod jwt;
+pub(crate) mod opaque;
 pub mod refresh;
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,19 @@
 //! Opaque bearer tokens for one use, stored as digests.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgExecutor;
-use uuid::Uuid;
 
 use super::account::{self, RowLock};
 use crate::Core;
+use crate::auth::tokens::opaque::{self, parse_client};
 use crate::platform::clock::Clock;
 use crate::platform::crypto::sha256;
-use crate::platform::db::{Connection, tenant};
+use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, UserId, UserKey};
 
-/// Characters of the client's id in a token: a UUID in bare hexadecimal.
-const CLIENT_CHARS: usize = 32;
 /// Member of a request with a login token.
 const LOGIN_TOKEN: &str = "loginToken";
-/// Random bytes of a token: 256 bits.
-const SECRET_BYTES: usize = 32;
 
 /// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +61,7 @@ impl OneTimeToken {
     /// # Errors
     /// Without entropy.
     pub(crate) fn generate(clock: &Clock, client: ClientId) -> Result<Self> {
-        let secret = URL_SAFE_NO_PAD.encode(clock.random_bytes::<SECRET_BYTES>()?);
-        let text = format!("{}{secret}", client.uuid().simple());
+        let text = opaque::generate(clock, client)?;
         let digest = sha256(&text);
         Ok(Self { text, digest, client })
     }
@@ -120,16 +113,6 @@ pub(crate) async fn issue_for_pages(
     let lifetime = TimeDelta::seconds(core.settings.lifetimes.login_token_seconds.into());
     token.store(conn, core, purpose, key.user, lifetime).await?;
     Ok(token.text)
-}
-
-/// The client in a token's text; not verified. `None` when it is malformed. The request is of that
-/// client from now on, if it was of none.
-pub(crate) fn parse_client(text: &str) -> Option<ClientId> {
-    let (client, secret) = text.split_at_checked(CLIENT_CHARS)?;
-    let client =
-        (!secret.is_empty()).then(|| Uuid::try_parse(client).ok().map(ClientId::from))??;
-    tenant::enter(client);
-    Some(client)
 }
 
 /// The user of a token that can be used: it is unused, not expired, and its user exists and is not
@@ -288,28 +271,4 @@ async fn refusal_code(conn: &mut Connection, client: ClientId, text: &str) -> Re
         Some(true) => Code::LoginTokenExpired,
         Some(false) => Code::LoginTokenWithoutUser,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn a_token_names_its_client() {
-        let clock = Clock::system();
-        let client = ClientId::from(clock.uuid().unwrap());
-        let token = OneTimeToken::generate(&clock, client).unwrap();
-        assert_eq!(parse_client(&token.text), Some(client));
-        assert_ne!(OneTimeToken::generate(&clock, client).unwrap().text, token.text);
-        assert_eq!(parse_client(&token.text[..CLIENT_CHARS]), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_without_a_panic(text in ".*", near in "[0-9a-fé]{30,40}") {
-            let _ = (parse_client(&text), parse_client(&near));
-        }
-    }
 }

@@ -19,6 +19,7 @@ use super::security_notice::{self, Changed};
 use super::session;
 use crate::Core;
 use crate::auth::caller::Anyone;
+use crate::auth::tokens::opaque;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::html::Page;
 use crate::http::html::components::{Field, field};
@@ -184,7 +185,7 @@ fn render(
 /// its token names.
 fn dead_link_page(core: &Core, texts: Texts, token: &str) -> Reply {
     let snapshot = core.snapshots.current();
-    let client = one_time_token::parse_client(token);
+    let client = opaque::parse_client(token);
     let tenant = client.and_then(|client| snapshot.tenants.get(&client));
     let path = tenant.filter(|tenant| !tenant.suspended).and_then(|tenant| {
         forgot_password_path(texts, &snapshot.catalogue.page_regions, &tenant.slug)

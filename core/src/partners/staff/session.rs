@@ -5,13 +5,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use ring::hmac;
-use uuid::Uuid;
 
 use super::{StaffRole, lock_staff, open_email};
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::auth::tokens::opaque;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
-use crate::platform::db::{Connection, tenant};
+use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::platform::sweeps::{DELETED_MAX, delete_expired};
 use rampart_types::{ClientId, EmailAddress, StaffId};
@@ -20,10 +20,6 @@ use rampart_types::{ClientId, EmailAddress, StaffId};
 pub(crate) const SESSION_SECONDS: i32 = 12 * 3_600;
 /// Most sessions of one member; the oldest one ends.
 const SESSIONS_MAX: i64 = 20;
-/// Characters of the client's id in a cookie: a UUID in bare hexadecimal.
-const CLIENT_CHARS: usize = 32;
-/// Random bytes of a cookie: 256 bits.
-const SECRET_BYTES: usize = 32;
 
 /// A session whose cookie a request has shown.
 #[derive(Debug)]
@@ -49,8 +45,7 @@ impl Session {
         password_hash: &str,
         factor_since: Option<DateTime<Utc>>,
     ) -> Result<Option<String>> {
-        let secret = URL_SAFE_NO_PAD.encode(core.clock.random_bytes::<SECRET_BYTES>()?);
-        let cookie = format!("{}{secret}", client.uuid().simple());
+        let cookie = opaque::generate(&core.clock, client)?;
         lock_staff(conn, client).await?;
         let begun = sqlx::query!(
             "insert into staff_session \
@@ -86,14 +81,8 @@ impl Session {
 
     /// The session of a cookie; `None` when it is unknown or has ended, or its partner is suspended.
     pub(crate) async fn find(core: &Core, cookie: &str, request_id: &str) -> Result<Option<Self>> {
-        let named = cookie.split_at_checked(CLIENT_CHARS).map(|(client, _)| client);
-        let Some(client) = named.and_then(|client| Uuid::try_parse(client).ok()) else {
-            return Ok(None);
-        };
-        tenant::enter(client.into());
-        let Some(client) = Client::for_page(core, client.into(), request_id) else {
-            return Ok(None);
-        };
+        let Some(client) = opaque::parse_client(cookie) else { return Ok(None) };
+        let Some(client) = Client::for_page(core, client, request_id) else { return Ok(None) };
         let row = sqlx::query!(
             r#"
             select s.staff_id, m.role, m.sealed_email,

@@ -9,6 +9,7 @@ use super::bank_account::{act, fields, form, kind_of, redeem};
 use super::invitation::Invitation;
 use crate::Core;
 use crate::auth::caller::{Anyone, Client};
+use crate::auth::tokens::opaque;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::cookie::{self, SameSite, is_tls};
 use crate::http::fields::Fields;
@@ -77,7 +78,7 @@ impl Endpoint for Submit {
             return Ok(link.not_found(core));
         }
         // The transaction begins as its client's.
-        if one_time_token::parse_client(form.get("token")).is_none() {
+        if opaque::parse_client(form.get("token")).is_none() {
             return Ok(link.not_found(core));
         }
         let mut tx = core.db.begin().await?;
@@ -159,7 +160,7 @@ impl Link {
     /// When the database cannot be used.
     pub(crate) async fn open(&self, core: &Core) -> Result<Option<Opened>> {
         // The transaction begins as its client's.
-        if !self.is_served(core) || one_time_token::parse_client(&self.token).is_none() {
+        if !self.is_served(core) || opaque::parse_client(&self.token).is_none() {
             return Ok(None);
         }
         if self.head.method == Method::HEAD {
