@@ -23,9 +23,7 @@ use serde_json::Value;
 pub use self::approval::Approver;
 pub use self::deprecation::Deprecation;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
-pub(crate) use self::idempotency::{
-    FormUse, SavedAnswer, key_lost, save_answer, save_answer_of, save_reply,
-};
+pub(crate) use self::idempotency::{FormUse, SavedAnswer, key_lost, save_answer, save_reply};
 pub use self::respond::{
     Created, Done, Json, NoContent, OpenApiDocument, PreserializedJson, Respond, Success,
 };

@@ -7,6 +7,7 @@ mod request;
 mod request_digest;
 
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ pub(super) async fn claim(
     let Some(key) = key(input)? else { return Ok(Claim::NoKey) };
     let key = ClaimedKey {
         client,
-        user: caller.user(),
+        user: caller.user().map_or_else(OnceLock::new, OnceLock::from),
         route,
         key: key.to_owned(),
         digest: RequestDigest::new(
@@ -100,8 +101,8 @@ pub(super) async fn claim(
 #[derive(Debug)]
 pub struct ClaimedKey {
     client: ClientId,
-    /// The caller's user, if it has one.
-    user: Option<UserId>,
+    /// The user with whom the answer is erased: the caller's, or the one whom the endpoint has named.
+    user: OnceLock<UserId>,
     route: &'static str,
     key: String,
     digest: RequestDigest,
@@ -160,25 +161,9 @@ pub(crate) async fn save_reply(
     reply: &Reply,
 ) -> Result<()> {
     match key {
-        Some(key) => key.save_in(core, tx, reply, key.user).await,
+        Some(key) => key.save_in(core, tx, reply).await,
         None => Ok(()),
     }
-}
-
-/// As [`save_answer`], of an answer that tells of a user who is not the caller's: it is deleted when
-/// that user is erased.
-///
-/// # Errors
-/// As [`save_answer`].
-pub(crate) async fn save_answer_of(
-    key: Option<&ClaimedKey>,
-    core: &Core,
-    tx: &mut Connection,
-    answer: &impl Serialize,
-    user: UserId,
-) -> Result<()> {
-    let Some(key) = key else { return Ok(()) };
-    key.save_in(core, tx, &Reply::json(StatusCode::OK, answer)?, Some(user)).await
 }
 
 /// The error of a request whose key another one has claimed, as a statement found that saves the
@@ -200,6 +185,12 @@ impl ClaimedKey {
             answer_status: reply.status.as_u16().cast_signed(),
             sealed_body: self.seal(core, reply)?,
         })
+    }
+
+    /// Names the user whom the answer tells of, where the caller's credential names none.
+    pub(crate) fn set_user(&self, user: UserId) {
+        // The one of a credential is the same.
+        let _ = self.user.set(user);
     }
 
     /// Notes that the statement with [`ClaimedKey::answer`] was carried out.
@@ -266,7 +257,7 @@ impl ClaimedKey {
                 return Err(error);
             }
         };
-        let saved = self.save(core, &mut *core.db.acquire().await?, &reply, self.user).await?;
+        let saved = self.save(core, &mut *core.db.acquire().await?, &reply).await?;
         if saved { Ok(reply) } else { self.find_answer(core).await }
     }
 
@@ -275,28 +266,16 @@ impl ClaimedKey {
     }
 
     /// Saves the answer in the transaction of its effect.
-    async fn save_in(
-        &self,
-        core: &Core,
-        tx: &mut Connection,
-        reply: &Reply,
-        user: Option<UserId>,
-    ) -> Result<()> {
-        if !self.save(core, tx, reply, user).await? {
+    async fn save_in(&self, core: &Core, tx: &mut Connection, reply: &Reply) -> Result<()> {
+        if !self.save(core, tx, reply).await? {
             return Err(self.lost());
         }
         self.mark_saved();
         Ok(())
     }
 
-    /// Saves the answer, which may tell of a user; `false` when another request has the key.
-    async fn save(
-        &self,
-        core: &Core,
-        conn: &mut Connection,
-        reply: &Reply,
-        user: Option<UserId>,
-    ) -> Result<bool> {
+    /// Saves the answer; `false` when another request has the key.
+    async fn save(&self, core: &Core, conn: &mut Connection, reply: &Reply) -> Result<bool> {
         let saved = sqlx::query!(
             "update idempotency_key set status = $5, body = $6, user_id = $7 \
              where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
@@ -307,7 +286,7 @@ impl ClaimedKey {
             self.claim,
             reply.status.as_u16().cast_signed(),
             self.seal(core, reply)?,
-            user.map(UserId::uuid),
+            self.user.get().map(|user| user.uuid()),
         )
         .execute(conn)
         .await?;

@@ -17,7 +17,7 @@ use super::{by_email, chamber_of_commerce, member_docs, session, uploads};
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
 use crate::endpoint::openapi::doc::{Doc, Shape};
-use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer_of};
+use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::http::upload::UploadedBody;
@@ -390,8 +390,10 @@ async fn finish(
     let UserUpdate { core, client, .. } = *update;
     // On the heap: most changes have nothing to follow.
     Box::pin(changed::follow(&mut tx, core, client, &account, needs_screening)).await?;
-    let answer = RegisteredUser::from(account.clone());
-    save_answer_of(key, core, &mut tx, &answer, account.user).await?;
+    if let Some(key) = key {
+        key.set_user(account.user);
+    }
+    save_answer(key, core, &mut tx, &RegisteredUser::from(account.clone())).await?;
     retain_all(&mut tx, client.id(), images).await?;
     tx.commit().await?;
     Ok(account)

@@ -141,16 +141,27 @@ async fn a_confirms_answer_is_saved_by_the_transaction_that_makes_its_order() {
 async fn a_saved_answer_of_a_confirm_goes_with_the_user() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;
-    let quoted = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
-    let quoted = shop.request(Method::POST, "/api/v1/sell/quote").json(&quoted).send().await;
-    let sale = json!({"quote": quoted.assert_status(200).json()["quote"]});
-    let purchase = confirm_of(&shop.quote(&context, |_| ()));
-    for (path, body) in [("/api/v1/sell/confirm", sale), ("/api/v1/buy/confirm", purchase)] {
-        let request = shop.request(Method::POST, path).header("idempotency-key", "k");
-        request.json(&body).send().await.assert_status(200);
+    let bearer = format!("Bearer {}", shop.partner().token().await);
+    let buy = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let sell = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
+    let sale_of = |quote: &str| json!({"quote": quote});
+    let sides: [(_, _, fn(&str) -> Value); 2] = [("buy", buy, confirm_of), ("sell", sell, sale_of)];
+    for (side, asked, body_of) in sides {
+        let quoted = shop.request(Method::POST, &format!("/api/v1/{side}/quote")).json(&asked);
+        let quoted = quoted.send().await.assert_status(200).json();
+        let body = body_of(quoted["quote"].as_str().unwrap());
+        let path = format!("/api/v1/{side}/confirm");
+        // Again with the client's token alone: the quote names the user.
+        let by_user = shop.request(Method::POST, &path);
+        let by_quote = shop.partner().anonymous(Method::POST, &path);
+        let by_quote = by_quote.header("authorization", &bearer);
+        for (key, request) in [("user", by_user), ("quote", by_quote)] {
+            let request = request.header("idempotency-key", key);
+            request.json(&body).send().await.assert_status(200);
+        }
     }
     let saved = "select count(*) from idempotency_key where status is not null";
-    assert_eq!(count(&context, saved).await, 2);
+    assert_eq!(count(&context, saved).await, 4);
     let user: String = sqlx::query_scalar("select user_id::text from end_user")
         .fetch_one(context.db())
         .await

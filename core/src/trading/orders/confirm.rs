@@ -270,6 +270,9 @@ where
         Terms::Stated { .. } => None,
     };
     let user = user.or(quote.user).or(offer.as_ref().and_then(OfferTerms::user));
+    if let Some((key, user)) = key.zip(user) {
+        key.set_user(user);
+    }
     let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
     let context = ConfirmContext { client, user, account, quote, request, destination };
     // The quote may have become an order before, whatever a new one would be refused for.

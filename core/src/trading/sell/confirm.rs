@@ -1,8 +1,7 @@
 //! `POST /api/v1/sell/confirm`: a sell quote becomes a sale, and its user gets a place to send the
 //! coins to.
 //!
-//! A quote is used once. Confirming it again in the same terms answers the same sale, so a client
-//! that lost the answer just asks again.
+//! A quote is used once. Confirming it again in the same terms answers the same sale.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{Method, StatusCode};
@@ -169,6 +168,9 @@ async fn confirm(
         opened => (opened?, false),
     };
     let user = user.or(quote.user);
+    if let Some((key, user)) = key.zip(user) {
+        key.set_user(user);
+    }
     let account = NamedAccount::find(core, client.id(), user, request.account.as_deref()).await?;
     let context = ConfirmContext { client, user, account, quote, request };
     // The quote may have become a sale before, whatever a new one would be refused for.
@@ -260,8 +262,7 @@ impl ConfirmContext {
                 }
                 InsertOutcome::Unavailable => return Err(Error::unavailable("place a sale")),
                 InsertOutcome::Failed(error) => return Err(error.into()),
-                // The transaction may have been carried out. The quote's sale says so, or will when
-                // the client asks again.
+                // The transaction may have been carried out: the quote's sale says so, now or later.
                 InsertOutcome::Unknown => {
                     return match self.existing_order(core).await {
                         Ok(Some(confirmed)) => Ok(confirmed),
@@ -329,8 +330,7 @@ impl ConfirmContext {
         Ok(Some(self.confirmed(order_id, wallet_address, destination_tag, expires_at)))
     }
 
-    /// The answer to a confirm that the statement refused: the sale of another confirm of the same
-    /// quote that was faster, or else the preconditions that do not hold any more.
+    /// The quote's sale of a faster confirm, or else the preconditions that do not hold any more.
     async fn resolve_conflict(&self, core: &Core) -> Result<Confirmed> {
         if let Some(confirmed) = self.existing_order(core).await? {
             return Ok(confirmed);
