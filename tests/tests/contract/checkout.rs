@@ -252,12 +252,17 @@ async fn a_link_that_is_none_of_ours_shows_nothing() {
     let of_rival = made(&rival, json!({"identifier": IDENTIFIER})).await;
     let (path, sealed) = link(&of_acme).split_once("?identifier=").unwrap();
     let foreign = link(&of_rival).split_once("?identifier=").unwrap().1;
+    let of_another = made(&acme, json!({"identifier": "z".repeat(36)})).await;
+    let another = link(&of_another).split_once("?identifier=").unwrap().1;
+    let of_nobody = made(&acme, json!({})).await;
     page(&acme, path).await.assert_status(200);
     let order =
         rampart_tests::order_fixture::OrderFixture::order(&context, &acme, None, None).await;
     let of_pay_page = order.pay_path.replace("/pay/", "/checkout/");
     for altered in [
         format!("{path}?identifier={foreign}"),
+        format!("{path}?identifier={another}"),
+        format!("{}?identifier={sealed}", link(&of_nobody)),
         format!("{path}?identifier={}", &sealed[1..]),
         format!("{path}A"),
         format!("{}?identifier={sealed}", &path[..path.len() - 2]),

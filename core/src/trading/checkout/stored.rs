@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use super::session;
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::auth::user_credentials::identifier_digest;
 use crate::http::language::Texts;
 use crate::platform::error::Result;
 use crate::users::identifiers;
@@ -54,8 +55,8 @@ pub(super) struct Bought {
 }
 
 impl Checkout {
-    /// The checkout of a link; `None` if the link, or the identifier in it, is invalid, or its partner
-    /// is deleted or suspended.
+    /// The checkout of a link; `None` if the link is invalid, the identifier in it is not the
+    /// checkout's, or its partner is deleted or suspended.
     pub(super) async fn find(
         core: &Core,
         session: &str,
@@ -63,10 +64,12 @@ impl Checkout {
         request_id: &str,
     ) -> Result<Option<Self>> {
         let Some((client, offer)) = session::open(core, session)? else { return Ok(None) };
-        let identifier = sealed.map(|text| identifiers::open(core, client, text));
-        if identifier.as_ref().is_some_and(Option::is_none) {
-            return Ok(None);
-        }
+        let identifier = match sealed.map(|text| identifiers::open(core, client, text)) {
+            Some(None) => return Ok(None),
+            opened => opened.flatten(),
+        };
+        let digest = identifier.as_ref().map(|one| identifier_digest(core, client, one));
+        let digest = digest.transpose()?;
         let Some(client) = Client::for_page(core, client, request_id) else { return Ok(None) };
         let row = sqlx::query!(
             r#"
@@ -79,16 +82,18 @@ impl Checkout {
             from offer o join checkout c using (client_id, offer_id)
             left join buy_order b using (client_id, offer_id)
             where client_id = $1 and offer_id = $2
+                and ($3::bytea is null or c.identifier_digest = $3)
             "#,
             client.id().uuid(),
             offer.uuid(),
+            digest,
         )
         .fetch_optional(&core.db)
         .await?;
         Ok(row.map(|row| Self {
             client,
             offer,
-            identifier: identifier.flatten(),
+            identifier,
             user: row.user_id.map(UserId::from),
             base: row.base_currency,
             quote: row.quote_currency,
