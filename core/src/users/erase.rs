@@ -10,6 +10,13 @@ use crate::platform::object_store::remove_later;
 use crate::users::{authenticator_app, passkeys, retained_record, search_index};
 use rampart_types::{UserId, UserKey};
 
+/// Carries out a statement about the user: `$1` is the client, `$2` the user.
+macro_rules! of_user {
+    ($conn:ident, $key:ident, $statement:literal) => {
+        sqlx::query!($statement, $key.client.uuid(), $key.user.uuid()).execute(&mut *$conn).await?
+    };
+}
+
 /// Erases the user in the caller's transaction.
 ///
 /// # Errors
@@ -18,14 +25,12 @@ pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> R
     // What is kept is read before anything is gone.
     let kept = retained_record::keep(conn, core, key).await?;
     // The code is found by the address, so it is deleted before that.
-    sqlx::query!(
+    of_user!(
+        conn,
+        key,
         "delete from email_code where client_id = $1 and email_index in ( \
-             select email_index from end_user where client_id = $1 and user_id = $2)",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+             select email_index from end_user where client_id = $1 and user_id = $2)"
+    );
     sqlx::query!(
         "update end_user set sealed_key = null, personal = null, email_index = null, \
              password_hash = null, region = null, newsletter = false, \
@@ -37,51 +42,33 @@ pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> R
     )
     .execute(&mut *conn)
     .await?;
-    sqlx::query!(
-        "delete from personal_key where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+    of_user!(conn, key, "delete from personal_key where client_id = $1 and user_id = $2");
     // Identifiers stay, as keyed digests, so that their use is reported with ER709. A login token has
     // no personal data either; it stays so that its use is reported with ER335.
-    sqlx::query!(
+    of_user!(
+        conn,
+        key,
         "delete from one_time_token \
-         where client_id = $1 and user_id = $2 and purpose = 'reset-password'",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
-        "delete from mail_outbox where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
+         where client_id = $1 and user_id = $2 and purpose = 'reset-password'"
+    );
+    of_user!(conn, key, "delete from mail_outbox where client_id = $1 and user_id = $2");
+    of_user!(
+        conn,
+        key,
         "update payment_account set sealed = null, identifier_index = null \
-         where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+         where client_id = $1 and user_id = $2"
+    );
     delete_details(conn, key).await?;
     delete_payloads(conn, key).await?;
     delete_held_calls(conn, key.user).await?;
     delete_reports(conn, key).await?;
     // Images that are not kept are unreadable by now; they are removed as well.
     remove_later(conn, key, &kept, core.clock.now()).await?;
-    sqlx::query!(
-        "update user_document set sealed_digest = null where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(conn)
-    .await?;
+    of_user!(
+        conn,
+        key,
+        "update user_document set sealed_digest = null where client_id = $1 and user_id = $2"
+    );
     Ok(())
 }
 
@@ -93,47 +80,30 @@ async fn delete_details(conn: &mut Connection, key: UserKey) -> Result<()> {
     passkeys::remove_all(conn, key).await?;
     authenticator_app::remove(conn, key).await?;
     // A repeated registration would show its answer again, with address, name and telephone.
-    sqlx::query!(
-        "delete from idempotency_key where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
+    of_user!(conn, key, "delete from idempotency_key where client_id = $1 and user_id = $2");
+    of_user!(
+        conn,
+        key,
         "update refresh_family set device = null \
-         where client_id = $1 and user_id = $2 and device is not null",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
+         where client_id = $1 and user_id = $2 and device is not null"
+    );
+    of_user!(
+        conn,
+        key,
         "update dca_plan set name = null \
-         where client_id = $1 and user_id = $2 and name is not null",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!(
-        "delete from command where client_id = $1 and user_id = $2",
-        key.client.uuid(),
-        key.user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+         where client_id = $1 and user_id = $2 and name is not null"
+    );
+    of_user!(conn, key, "delete from command where client_id = $1 and user_id = $2");
     delete_of_checkouts(conn, key).await?;
     Ok(())
 }
 
 /// Deletes what came with checkouts from elsewhere: with those of the user, and with those that the
 /// partner made for an identifier of the user's, whoever has bought there.
-async fn delete_of_checkouts(
-    conn: &mut Connection,
-    UserKey { client, user }: UserKey,
-) -> Result<(), sqlx::Error> {
-    sqlx::query!(
+async fn delete_of_checkouts(conn: &mut Connection, key: UserKey) -> Result<(), sqlx::Error> {
+    of_user!(
+        conn,
+        key,
         "update checkout c set identifier_digest = null, sealed_share_token = null \
          where c.client_id = $1 and c.offer_id in ( \
              select offer_id from offer where client_id = $1 and user_id = $2 \
@@ -141,12 +111,8 @@ async fn delete_of_checkouts(
              where client_id = $1 and user_id = $2 and offer_id is not null \
              union all select k.offer_id from user_identifier i \
              join checkout k using (client_id, identifier_digest) \
-             where i.client_id = $1 and i.user_id = $2)",
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(conn)
-    .await?;
+             where i.client_id = $1 and i.user_id = $2)"
+    );
     Ok(())
 }
 
@@ -178,17 +144,16 @@ async fn lock_orders(
 
 /// Deletes payloads that partners signed for the user: offers and orders keep the decisions.
 async fn delete_payloads(conn: &mut Connection, key: UserKey) -> Result<(), sqlx::Error> {
-    let UserKey { client, user } = key;
-    sqlx::query!(
+    of_user!(
+        conn,
+        key,
         "update offer set signature_decision = signature_decision - 'input' \
-         where client_id = $1 and user_id = $2 and signature_decision is not null",
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+         where client_id = $1 and user_id = $2 and signature_decision is not null"
+    );
     lock_orders(conn, key).await?;
-    sqlx::query!(
+    of_user!(
+        conn,
+        key,
         r#"
         update buy_order set policy_decisions = (
             select jsonb_agg(
@@ -197,12 +162,8 @@ async fn delete_payloads(conn: &mut Connection, key: UserKey) -> Result<(), sqlx
             from jsonb_array_elements(policy_decisions) with ordinality as d (decision, place))
         where client_id = $1 and user_id = $2
             and policy_decisions @> '[{"kind": "signature"}]'
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(conn)
-    .await?;
+        "#
+    );
     Ok(())
 }
 
@@ -222,11 +183,10 @@ async fn delete_held_calls(conn: &mut Connection, user: UserId) -> Result<(), sq
 
 /// Deletes what providers have reported of the user's payments, and who the user's sales were paid out
 /// to: the payments stay, with amount and reference.
-async fn delete_reports(
-    conn: &mut Connection,
-    UserKey { client, user }: UserKey,
-) -> Result<(), sqlx::Error> {
-    sqlx::query!(
+async fn delete_reports(conn: &mut Connection, key: UserKey) -> Result<(), sqlx::Error> {
+    of_user!(
+        conn,
+        key,
         r#"
         with traded as materialized (
             select order_id from buy_order where client_id = $1 and user_id = $2
@@ -252,25 +212,19 @@ async fn delete_reports(
         )
         delete from payment_report r using paid
         where r.client_id = paid.client_id and r.payment_id = paid.payment_id
-        "#,
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(&mut *conn)
-    .await?;
+        "#
+    );
     // A provider's words about a payer whom it has refused.
-    sqlx::query!(
+    of_user!(
+        conn,
+        key,
         "with denied as ( \
              update buy_order set status_reason = null \
              where client_id = $1 and user_id = $2 and status_cause = 'payment-denied' \
                  and status_reason is not null \
              returning order_id) \
          update order_transition t set reason = null from denied \
-         where t.client_id = $1 and t.order_id = denied.order_id and t.cause = 'payment-denied'",
-        client.uuid(),
-        user.uuid(),
-    )
-    .execute(conn)
-    .await?;
+         where t.client_id = $1 and t.order_id = denied.order_id and t.cause = 'payment-denied'"
+    );
     Ok(())
 }
