@@ -204,7 +204,7 @@ async fn delete_reports(conn: &mut Connection, key: UserKey) -> Result<(), sqlx:
         ), sent as (
             -- of a transfer that ended before its end deleted it, and of one that no connector has begun:
             -- it has no recipient any more
-            update command set sealed_body = null,
+            update command set sealed_body = null, checkpoint = null,
                 state = case state when 'open' then 'rejected' else state end,
                 finished_at = coalesce(finished_at, now())
             where client_id = $1 and order_id in (select order_id from traded)

@@ -12,7 +12,7 @@ use rampart_types::UserKey;
 /// When the database cannot be written.
 pub(crate) async fn end(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<()> {
     sqlx::query!(
-        "update command set state = 'rejected', sealed_body = null, \
+        "update command set state = 'rejected', sealed_body = null, checkpoint = null, \
              finished_at = coalesce(finished_at, now()) \
          where client_id = $1 and user_id = $2 and kind = 'identity.start' \
              and state <> 'rejected'",

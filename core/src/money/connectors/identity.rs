@@ -178,7 +178,7 @@ pub(super) async fn completed(
     // Before the command, as whoever changes the name does, which ends the check too.
     let is_there = account::lock(conn, key, RowLock::Update).await?;
     let ended = sqlx::query!(
-        "update command set state = 'rejected', sealed_body = null, \
+        "update command set state = 'rejected', sealed_body = null, checkpoint = null, \
              finished_at = coalesce(finished_at, now()) \
          where client_id = $1 and command_id = $2 and state <> 'rejected'",
         key.client.uuid(),

@@ -230,7 +230,7 @@ pub(crate) async fn withdraw_payout(
     OrderKey { client, order }: OrderKey,
 ) -> Result<bool, sqlx::Error> {
     sqlx::query!(
-        "update command set state = 'rejected', finished_at = now() \
+        "update command set state = 'rejected', finished_at = now(), checkpoint = null \
          where client_id = $1 and order_id = $2 and kind in ('payout.send', 'transfer.send') \
              and state = 'open' and attempt = retries",
         client.uuid(),

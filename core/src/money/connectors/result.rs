@@ -258,8 +258,9 @@ async fn is_not_owed(conn: &mut Connection, core: &Core, command: &Finished) -> 
 }
 
 /// Writes a result to its command, which the caller's transaction has locked. The time of the next
-/// attempt. Of a command that has ended, the words that name a person are deleted, or a secret of
-/// another service's: the recipient of a transfer, who or what was checked, and by which token.
+/// attempt. Of a command that has ended, the checkpoint is deleted, and the words that name a person or
+/// a secret of another service's: the recipient of a transfer, who or what was checked, and by which
+/// token.
 ///
 /// # Errors
 /// The database's.
@@ -279,6 +280,7 @@ async fn write(
         "update command set state = $2, result_digest = $3, sealed_result = $4, \
              retries = retries + $5::int, due_at = now() + make_interval(secs => $6::int), \
              leased_until = null, finished_at = case when $2 <> 'open' then now() end, \
+             checkpoint = case when $2 = 'open' then checkpoint end, \
              sealed_body = case when $2 = 'open' or kind not in ('transfer.send', 'identity.start', \
                  'screening.check', 'card.verify', 'wallet-provider.verify') then sealed_body end \
          where command_id = $1 and state = 'open' returning due_at",

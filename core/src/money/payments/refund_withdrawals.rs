@@ -86,7 +86,7 @@ impl CommandedRefunds<'_> {
                         else 0 end as given
                 from ranked
             )
-            update command c set state = 'rejected', finished_at = now()
+            update command c set state = 'rejected', finished_at = now(), checkpoint = null
             from commanded
             where c.client_id = commanded.client_id and c.command_id = commanded.command_id
                 and (commanded.up_to > $4 or commanded.given > 0)
@@ -167,7 +167,7 @@ pub(super) async fn withdraw_disputed(
                 and c.idempotency_key = 'refund/' || r.refund_id::text
             where c.kind = 'payment.refund' and c.state = 'open' and c.attempt = c.retries
         )
-        update command c set state = 'rejected', finished_at = now()
+        update command c set state = 'rejected', finished_at = now(), checkpoint = null
         from commanded
         where c.client_id = commanded.client_id and c.command_id = commanded.command_id
             and commanded.newer < commanded.excess and c.state = 'open' and c.attempt = c.retries

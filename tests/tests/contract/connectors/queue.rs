@@ -21,6 +21,12 @@ async fn end_leases(context: &TestContext) {
         .unwrap();
 }
 
+/// Commands that have a checkpoint.
+async fn checkpoints(context: &TestContext) -> i64 {
+    let query = "select count(checkpoint) from command";
+    sqlx::query_scalar(query).fetch_one(context.db()).await.unwrap()
+}
+
 #[tokio::test]
 async fn commands_come_oldest_first_with_their_body_and_once() {
     let context = TestContext::start().await;
@@ -228,7 +234,12 @@ async fn a_payout_is_not_done_without_the_transaction_that_has_sent_it() {
         assert!(refused["error"].as_str().unwrap().contains("transactionId"), "{refused}");
     }
     chain.checkpoint(&leased, json!({"nonce": 7})).await.assert_status(200);
-    chain.report(&leased, "done", json!({"transactionId": "0x1"})).await.assert_status(200);
+    chain.report(&leased, "retry", Value::Null).await.assert_status(200);
+    assert_eq!(checkpoints(&context).await, 1);
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    let again = chain.lease(1).await.remove(0);
+    chain.report(&again, "done", json!({"transactionId": "0x1"})).await.assert_status(200);
+    assert_eq!(checkpoints(&context).await, 0, "it goes with the command's end");
 }
 
 #[tokio::test]

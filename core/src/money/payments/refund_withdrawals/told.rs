@@ -42,7 +42,7 @@ pub(crate) async fn withdraw_told(
                 and c.idempotency_key = 'refund/' || r.refund_id::text
             where c.kind = 'payment.refund' and c.state = 'open' and c.attempt = c.retries
         )
-        update command c set state = 'rejected', finished_at = now()
+        update command c set state = 'rejected', finished_at = now(), checkpoint = null
         from commanded
         where c.client_id = commanded.client_id and c.command_id = commanded.command_id
             and commanded.ahead < commanded.unasked
