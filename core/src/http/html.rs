@@ -16,7 +16,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use maud::{Markup, PreEscaped, html};
-use ring::digest;
 use url::Url;
 
 use self::brand::Brand;
@@ -24,6 +23,7 @@ use self::components::brand_line;
 use self::document::Document;
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
+use crate::platform::crypto::sha256;
 use crate::platform::settings::Pages;
 use rampart_types::ReturnUrl;
 
@@ -36,9 +36,8 @@ pub(crate) const PAGE_SCRIPT: &str = include_str!("html/page.js");
 static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));
 
 /// The source of a content security policy that lets in exactly this text.
-fn source_digest(text: &str) -> String {
-    let digest = digest::digest(&digest::SHA256, text.as_bytes());
-    format!("'sha256-{}'", STANDARD.encode(digest))
+pub(crate) fn source_digest(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(sha256(text)))
 }
 
 /// Scripts of a page.
@@ -323,9 +322,8 @@ mod tests {
         assert!(text(&reply).contains("&lt;Acme&gt;"));
         assert!(text(&reply).contains("href=\"https://legal.example/\""));
         let style = text(&reply).split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
-        let digest = STANDARD.encode(digest::digest(&digest::SHA256, style.as_bytes()));
         let policy = reply.headers["content-security-policy"].to_str().unwrap();
-        assert!(policy.contains(&format!("style-src 'sha256-{digest}'")), "{policy}");
+        assert!(policy.contains(&format!("style-src {}", source_digest(style))), "{policy}");
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
     }
 

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use ring::digest;
 use serde::Serialize;
 
 use crate::http::event_stream::EventStream;
 use crate::http::file_stream::FileStream;
+use crate::platform::crypto::sha256;
 use crate::platform::error::{Code, Error, Result};
 use crate::platform::rate_limit::Decision;
 
@@ -120,8 +120,7 @@ fn listed(
 
 /// The strong entity tag of a body: half of its SHA-256.
 pub(crate) fn entity_tag(body: &[u8]) -> HeaderValue {
-    let digest = digest::digest(&digest::SHA256, body);
-    let tag = format!("\"{}\"", hex::encode(&digest.as_ref()[..16]));
+    let tag = format!("\"{}\"", hex::encode(&sha256(body)[..16]));
     // Hexadecimal digits and quotes are a valid header value.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))
 }

@@ -59,11 +59,11 @@ pub(crate) fn lasting_context(name: &str) -> String {
     format!("lasting_key/{name}")
 }
 
-/// SHA-256 of a high-entropy secret, for storage (ASVS 6.5.2 allows a plain hash from 112 bits).
-pub fn sha256(secret: &str) -> [u8; 32] {
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref());
-    bytes
+/// SHA-256. A secret is stored as such if it has 112 bits of entropy at least (ASVS 6.5.2).
+pub fn sha256(bytes: &(impl AsRef<[u8]> + ?Sized)) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest::digest(&digest::SHA256, bytes.as_ref()).as_ref());
+    hash
 }
 
 /// Compares two byte strings in constant time.

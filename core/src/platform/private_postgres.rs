@@ -27,6 +27,7 @@ use installation::Installation;
 use supervisor::{Server, SpawnError};
 
 use crate::platform::clock::Clock;
+use crate::platform::crypto::sha256;
 
 /// The superuser, and the owner of everything in the cluster.
 const USER: &str = "rampart";
@@ -160,8 +161,8 @@ fn home(state: &Path, account: Option<&Account>) -> Result<PathBuf, StartError> 
     if account.is_none_or(|account| account.reaches(&state)) {
         return Ok(state);
     }
-    let digest = ring::digest::digest(&ring::digest::SHA256, state.as_os_str().as_encoded_bytes());
-    let home = Path::new(REACHABLE_HOME).join(hex::encode(&digest.as_ref()[..8]));
+    let digest = sha256(state.as_os_str().as_encoded_bytes());
+    let home = Path::new(REACHABLE_HOME).join(hex::encode(&digest[..8]));
     create_folder(&home)?;
     Ok(home)
 }

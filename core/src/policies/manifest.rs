@@ -12,6 +12,7 @@ use super::lifecycle::target::Target;
 use super::operator_keys;
 use super::statement::sign_text;
 use crate::Core;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
@@ -153,11 +154,11 @@ pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>
 
 /// SHA-256 in lower-case hex.
 pub fn digest_hex(bytes: &[u8]) -> String {
-    hex::encode(ring::digest::digest(&ring::digest::SHA256, bytes))
+    hex::encode(sha256(bytes))
 }
 
-/// Unique fingerprint of a key.
-pub(super) fn fingerprint(pem: &str) -> String {
+/// Fingerprint of a key: SHA-256 of its PEM without outer white space, in lower-case hex.
+pub fn fingerprint(pem: &str) -> String {
     digest_hex(pem.trim().as_bytes())
 }
 

@@ -1,11 +1,11 @@
 //! The digest of a request, which a repeated one must match to get the saved answer. Without it, a key
 //! could show one user's answer to another.
 
-use ring::digest::{Context, SHA256, digest};
+use ring::digest::{Context, SHA256};
 
 use crate::Core;
 use crate::http::request::Input;
-use crate::platform::crypto::Purpose;
+use crate::platform::crypto::{Purpose, sha256};
 use crate::platform::error::Result;
 
 /// The digest of path, owner of the key and body.
@@ -51,7 +51,7 @@ fn plain(input: &Input, owner: &str) -> Vec<u8> {
     context.update(b"\n");
     match &input.upload {
         Some(upload) => context.update(&upload.digest),
-        None => context.update(digest(&SHA256, &input.body).as_ref()),
+        None => context.update(&sha256(&input.body)),
     }
     context.finish().as_ref().to_vec()
 }

@@ -8,7 +8,6 @@ mod retention;
 mod subject;
 
 use http::{Method, StatusCode};
-use ring::digest;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,6 +20,7 @@ use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::request::Input;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
@@ -122,7 +122,7 @@ pub(super) async fn take_in(
 ) -> Result<Stored> {
     let connector = reporter.connector;
     let text = canonical(&report.raw);
-    let digest = digest::digest(&digest::SHA256, text.as_bytes());
+    let digest = sha256(&text);
     let report_id = core.clock.uuid()?;
     let seal = || core.keys.seal(&core.clock, &report_context(report_id), text.as_bytes());
     let sealed = report.kind.is_kept().then(seal).transpose()?;
@@ -136,7 +136,7 @@ pub(super) async fn take_in(
         report.id,
         report_id,
         report.kind.as_str(),
-        digest.as_ref(),
+        &digest[..],
         sealed,
         report.occurred_at,
     )
@@ -150,7 +150,7 @@ pub(super) async fn take_in(
         )
         .fetch_one(&mut *conn)
         .await?;
-        return Ok(Stored::Before { is_same: stored == digest.as_ref() });
+        return Ok(Stored::Before { is_same: stored == digest });
     }
     report.check_asset(core)?;
     let known = earlier_names::take(conn, core, connector, report).await?;

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use rampart_types::{ClientId, OrderKey, UserKey};
-use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +20,7 @@ use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::payments::refund_withdrawals::is_told;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::column;
@@ -342,16 +342,9 @@ impl NewResult {
             && !self.result["transactionId"].as_str().is_some_and(is_id)
     }
 
-    fn text(&self) -> String {
-        let Self { outcome, result, reason, retry_after_seconds, .. } = self;
-        json!([outcome, result, reason, retry_after_seconds]).to_string()
-    }
-
     fn digest(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        let digest = digest::digest(&digest::SHA256, self.text().as_bytes());
-        bytes.copy_from_slice(digest.as_ref());
-        bytes
+        let Self { outcome, result, reason, retry_after_seconds, .. } = self;
+        sha256(&json!([outcome, result, reason, retry_after_seconds]).to_string())
     }
 
     fn seal(&self, core: &Core, client: Uuid, command: Uuid) -> Result<Vec<u8>> {

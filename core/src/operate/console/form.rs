@@ -1,7 +1,6 @@
 //! Fields of forms, and the bodies of calls that are made of what was typed.
 
 use maud::{Markup, html};
-use ring::digest;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Map, Number, Value};
@@ -11,6 +10,7 @@ use super::view;
 use crate::http::fields;
 use crate::http::html::choice::choice;
 use crate::http::html::components::{self, field};
+use crate::platform::crypto::sha256;
 
 /// Parameter that names the columns of a file.
 pub(super) const COLUMNS: &str = "columns";
@@ -146,10 +146,7 @@ impl Input {
     /// The value as a hidden member keeps it: of a document, which must not be sent twice, a digest.
     pub(super) fn kept(&self, value: &str) -> String {
         match self.kind {
-            Kind::Json => {
-                let digest = digest::digest(&digest::SHA256, value.as_bytes());
-                hex::encode(digest.as_ref())
-            }
+            Kind::Json => hex::encode(sha256(value)),
             _ => value.to_owned(),
         }
     }

@@ -64,7 +64,7 @@ impl Statement {
         }
         let key = body.get("publicKey").or_else(|| body.get("key")).and_then(Value::as_str);
         if let Some(key) = key {
-            let fingerprint = digest_hex(key.trim().as_bytes());
+            let fingerprint = manifest::fingerprint(key);
             members.insert("fingerprint".to_owned(), fingerprint.into());
         }
         members.insert("at".to_owned(), at.into());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rampart_plugins::contract::CallContext;
-use ring::digest::{SHA256, digest};
 use uuid::{Builder, Uuid, Variant};
 
 use crate::Core;
 use crate::auth::caller::Client;
+use crate::platform::crypto::sha256;
 
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 const MS_PER_SECOND: u64 = 1_000;
@@ -18,9 +18,9 @@ pub(crate) type Attributes = BTreeMap<String, String>;
 /// The context of a call that no request waits for. A policy cannot tell it from a live one: its id is
 /// a UUIDv7 of that second, as the edge makes them. The same `seed` gives the same context.
 pub(crate) fn context_at(partner: &str, now: u32, seed: &str) -> CallContext {
-    let hash = digest(&SHA256, format!("{partner} {now} {seed}").as_bytes());
+    let hash = sha256(&format!("{partner} {now} {seed}"));
     let (mut millis, mut random) = (0, [0; 10]);
-    for (position, byte) in hash.as_ref().iter().enumerate() {
+    for (position, byte) in hash.iter().enumerate() {
         match random.get_mut(position) {
             Some(random) => *random = *byte,
             None => millis = (millis * 256 + u64::from(*byte)) % MS_PER_SECOND,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rampart_plugins::VerificationKey;
 use rampart_plugins::contract::Algorithm;
-use ring::digest::{SHA256, digest};
 
+use crate::platform::crypto::sha256;
 use crate::platform::settings;
 
 /// A root key, to verify with.
@@ -28,7 +28,7 @@ impl RootKeys {
         let read = |(name, pem): (&String, &String)| {
             let public = VerificationKey::parse(Algorithm::Ed25519, pem)
                 .map_err(|problem| format!("policy.root_keys.{name}: {problem}"))?;
-            let fingerprint = hex::encode(digest(&SHA256, pem.trim().as_bytes()));
+            let fingerprint = hex::encode(sha256(pem.trim()));
             Ok(RootKey { name: name.clone(), public: Arc::new(public), fingerprint })
         };
         settings.root_keys.iter().map(read).collect::<Result<_, String>>().map(Self)

@@ -11,7 +11,8 @@ mod ed25519;
 mod evm;
 
 use rampart_types::{Chain, WalletAddress};
-use ring::digest::{SHA256, digest};
+
+use crate::platform::crypto::sha256;
 
 /// Longest signature, in bytes of its text.
 pub(crate) const SIGNATURE_BYTES_MAX: usize = 1_024;
@@ -40,12 +41,6 @@ pub(crate) fn is_genuine(address: &WalletAddress, message: &str, signature: &str
         Chain::Xrp | Chain::Stellar | Chain::Cardano => None,
     };
     verified.is_some()
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut hash = [0; 32];
-    hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    hash
 }
 
 /// SHA-256 of SHA-256, Bitcoin's hash.

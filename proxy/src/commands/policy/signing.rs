@@ -106,7 +106,7 @@ impl Call for Signer {
         match self {
             Self::Add { name, file, signing } => {
                 let pem = read_text(&file)?;
-                let fingerprint = Some(manifest::digest_hex(pem.trim().as_bytes()));
+                let fingerprint = Some(manifest::fingerprint(&pem));
                 let change =
                     ChangeStatement { fingerprint, ..of_key("operator-key.register", &name) };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;

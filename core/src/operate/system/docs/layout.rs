@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ring::digest;
+
+use crate::http::html::source_digest;
 
 /// The style sheet; its digest is part of the content security policy.
 pub(super) const STYLE: &str = "\
@@ -55,12 +54,11 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The content security policy: one style and one script, both by their digests.
 pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let sha256 = |text: &str| STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes()));
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; form-action 'none'; \
+        "default-src 'none'; style-src {}; script-src {}; connect-src 'self'; form-action 'none'; \
          base-uri 'none'; frame-ancestors 'none'",
-        sha256(STYLE),
-        sha256(SCRIPT),
+        source_digest(STYLE),
+        source_digest(SCRIPT),
     )
 });
 
