@@ -109,7 +109,13 @@ impl StaffPage for Test {
         }
         let sent = test_event::send(&mut tx, visit.core, visit.session.client.id(), id).await?;
         if sent.is_none() {
-            return Ok(visit.not_found());
+            // The page reads over a connection of its own. It says that the endpoint is switched off.
+            tx.rollback().await?;
+            let mut page = endpoint_page(visit, None).await?;
+            if page.status == StatusCode::OK {
+                page.status = StatusCode::CONFLICT;
+            }
+            return Ok(page);
         }
         visit.record(&mut tx, "webhook.test", json!({ "endpointId": id })).await?;
         tx.commit().await?;
@@ -317,7 +323,7 @@ async fn endpoint_page(visit: &Visit<'_>, error: Option<&str>) -> Result<Reply> 
         } @else {
             div.row { (visit.button_to(&format!("{path}/test"), "Send a test event")) }
         }
-        (actions(visit, &path, error))
+        (actions(visit, &endpoint, error))
         h2 { "Deliveries" }
         (deliveries_table(&sent))
         @if sent.len() == PAGE_DELIVERIES {
@@ -330,8 +336,9 @@ async fn endpoint_page(visit: &Visit<'_>, error: Option<&str>) -> Result<Reply> 
     Ok(visit.page_with_status(status, PATH, "Webhook endpoint", &body))
 }
 
-/// What can be done with an endpoint, besides testing it.
-fn actions(visit: &Visit<'_>, path: &str, error: Option<&str>) -> Markup {
+/// Actions of an endpoint besides its test; of one that is switched off, its removal alone.
+fn actions(visit: &Visit<'_>, endpoint: &Endpoint, error: Option<&str>) -> Markup {
+    let path = path_of(endpoint.id);
     let since = Field {
         kind: "datetime-local",
         value: visit.form().get("since"),
@@ -340,16 +347,18 @@ fn actions(visit: &Visit<'_>, path: &str, error: Option<&str>) -> Markup {
         ..Field::text("since", "Since")
     };
     html! {
-        (dialog("New secret", &visit.form_to(&format!("{path}/secret"), &html! {
-            p { "The old one signs beside it until the overlap ends." }
-            (select("overlap", "Overlap", "24", &OVERLAPS))
-            button.main type="submit" { "Make a new secret" }
-        })))
-        (form_dialog("Send again", error.is_some(), &visit.form_to(&format!("{path}/resend"), &html! {
-            p { "Every delivery since this time, at most " (RESENT_MAX) ", with its " code { "webhook-id" } "." }
-            (field(&since))
-            button.main type="submit" { "Send again" }
-        })))
+        @if !endpoint.disabled {
+            (dialog("New secret", &visit.form_to(&format!("{path}/secret"), &html! {
+                p { "The old one signs beside it until the overlap ends." }
+                (select("overlap", "Overlap", "24", &OVERLAPS))
+                button.main type="submit" { "Make a new secret" }
+            })))
+            (form_dialog("Send again", error.is_some(), &visit.form_to(&format!("{path}/resend"), &html! {
+                p { "Every delivery since this time, at most " (RESENT_MAX) ", with its " code { "webhook-id" } "." }
+                (field(&since))
+                button.main type="submit" { "Send again" }
+            })))
+        }
         (dialog("Remove", &visit.form_to(&format!("{path}/remove"), &html! {
             p { "What waits for it is not sent any more." }
             button.danger type="submit" { "Remove the endpoint" }

@@ -271,6 +271,27 @@ async fn an_older_event_that_came_since_a_time_is_sent_again_too() {
 }
 
 #[tokio::test]
+async fn an_endpoint_that_is_switched_off_says_so_and_can_only_be_removed() {
+    let (context, _, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    let shown = staff.get(&path).await;
+    let action = |name: &str| format!("action=\"{path}/{name}\"");
+    for name in ["test", "secret", "resend", "remove"] {
+        assert!(shown.text().contains(&action(name)), "{name}: {}", shown.text());
+    }
+    let off = "update webhook_endpoint set disabled_at = now()";
+    sqlx::query(off).execute(context.db()).await.unwrap();
+    let refused = staff.submit(&format!("{path}/test"), &[]).await;
+    let text = refused.assert_status(409).text();
+    assert!(text.contains("switched off") && text.contains("register it anew"), "{text}");
+    for name in ["test", "secret", "resend"] {
+        assert!(!text.contains(&action(name)), "{name}: {text}");
+    }
+    assert_eq!(deliver(&context).await, 0);
+    staff.submit(&format!("{path}/remove"), &[]).await.assert_status(303);
+}
+
+#[tokio::test]
 async fn what_is_another_partners_is_not_there() {
     let (context, _, mut staff, host) = started().await;
     let rival = context.partner("rival").await;
