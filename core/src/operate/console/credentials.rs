@@ -89,7 +89,8 @@ pub(super) const WEBHOOK: Subject = Subject {
             "test", "Test",
             Verb::Post.call("/admin/v1/partners/{slug}/webhooks/{id}/test"),
             "A test event is sent there, whatever the endpoint listens to. The deliveries show its fate.",
-        ),
+        )
+        .having(&[("/state", "active")]),
         Action::new(
             "remove", "Remove",
             Verb::Delete.call("/admin/v1/partners/{slug}/webhooks/{id}"),

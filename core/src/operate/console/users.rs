@@ -131,9 +131,10 @@ pub(super) const USER: Subject = Subject {
                 ("bronze", "bronze"), ("silver", "silver"), ("gold", "gold"),
             ])), Input::REASON]),
         Action::new("disable", "Disable", UPDATE, "The user can neither sign in nor order.")
-            .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive().counting("user={}", DEPENDENTS),
+            .with(&[Input::REASON]).fixed(&[("disabled", "true")]).destructive().having(&[("/disabled", "no")])
+            .counting("user={}", DEPENDENTS),
         Action::new("enable", "Enable", UPDATE, "The user can sign in and order again.")
-            .with(&[Input::REASON]).fixed(&[("disabled", "false")]),
+            .with(&[Input::REASON]).fixed(&[("disabled", "false")]).having(&[("/disabled", "yes")]),
         Action::new("document", "Decide about a document", UPDATE, "Compare its image with the person before.")
             .with(&[
                 Input::new("documents.0.type", "Document").required(),

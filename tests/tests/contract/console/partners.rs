@@ -80,6 +80,10 @@ async fn webhook_endpoints_are_shown_tested_and_removed() {
     ada.get(done.header("location")).await.assert(200, "Done: Test.");
     context.core().deliver_due().await.unwrap();
     assert_eq!(host.heard().len(), 1);
+    let off = "update webhook_endpoint set disabled_at = now()";
+    sqlx::query(off).execute(context.db()).await.unwrap();
+    let page = ada.get(PARTNER).await.assert(200, &format!("{path}/remove"));
+    assert!(!page.text.contains(&format!("{path}/test")), "{}", page.text);
     ada.submit(&format!("{path}/remove"), &[]).await.assert(303, "");
     assert!(!ada.get(PARTNER).await.text.contains("/hook"));
     assert_eq!(audited(&context, "webhook.remove").await["actor"], "ada");
@@ -96,6 +100,20 @@ async fn what_it_needs_to_go_live_is_listed_as_the_refusal_has_it() {
     assert_eq!(read(&context).await["missing"], missing);
     let ada = Browser::of(&context, "ada", &["viewer"]).await;
     ada.get(PARTNER).await.assert(200, "Before it can go live").assert(200, "A route for money");
+}
+
+#[tokio::test]
+async fn a_user_is_disabled_and_enabled_in_its_own_state_alone() {
+    let context = TestContext::start().await;
+    let eve = context.partner("acme").await.user("eve").await;
+    let page = format!("/console/users/{}", eve.log_in().await["uuid"].as_str().unwrap());
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    for (offered, other) in [("disable", "enable"), ("enable", "disable"), ("disable", "enable")] {
+        let shown = ada.get(&page).await.assert(200, &format!("href=\"{page}/{offered}\""));
+        assert!(!shown.text.contains(&format!("href=\"{page}/{other}\"")), "{}", shown.text);
+        let reason = [("reason", "as the user has asked")];
+        ada.submit(&format!("{page}/{offered}"), &reason).await.assert(303, "");
+    }
 }
 
 #[tokio::test]
