@@ -190,8 +190,7 @@ impl Workers {
     }
 
     fn start_others(&mut self) {
-        let maintain = run!(maintain_compiled_policies);
-        self.every_batch("policies", POLICY_MAINTENANCE, maintain, |more| more);
+        self.every_batch("policies", POLICY_MAINTENANCE, run!(maintain_compiled_policies));
         self.every("policy shadows", POLICY_SHADOWS, run!(run_policy_shadows));
         self.every("method performance", METHOD_PERFORMANCE, run!(refresh_method_performance));
         self.every("API key uses", API_KEY_USES, run!(write_api_key_uses));
@@ -204,8 +203,7 @@ impl Workers {
         self.every("ledger check", LEDGER_CHECK, run!(check_books));
         self.every("audit check", AUDIT_CHECK, run!(check_audit));
         self.every("deposit addresses", DEPOSIT_ADDRESSES, run!(fill_deposit_pools));
-        let follow = run!(follow_routes);
-        self.every_batch("routed commands", ROUTED_COMMANDS, follow, |more| more);
+        self.every_batch("routed commands", ROUTED_COMMANDS, run!(follow_routes));
         self.every("transfers", PAYOUTS, run!(command_transfers));
         self.every("payouts", PAYOUTS, run!(command_payouts));
         self.every("order expiry", ORDER_EXPIRY, |core| async move { expire_due(&core).await });
@@ -213,19 +211,14 @@ impl Workers {
         self.every("transaction marks", TRANSACTION_MARKS, run!(mark_transactions));
         self.every("sales", SALES, run!(settle_sales));
         self.every("sandbox", SANDBOX_SETTLEMENT, run!(settle_sandbox_orders));
-        self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens), |more| {
-            more
-        });
-        self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries), |more| {
-            more
-        });
-        self.every_batch("old offers", OLD_DELIVERIES, run!(delete_old_offers), |more| more);
-        self.every_batch("old reports", OLD_DELIVERIES, run!(delete_old_reports), |more| more);
-        let forget = run!(forget_idempotency_keys);
-        self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, forget, |more| more);
+        self.every_batch("expired tokens", EXPIRED_TOKENS, run!(delete_expired_tokens));
+        self.every_batch("old deliveries", OLD_DELIVERIES, run!(delete_old_deliveries));
+        self.every_batch("old offers", OLD_DELIVERIES, run!(delete_old_offers));
+        self.every_batch("old reports", OLD_DELIVERIES, run!(delete_old_reports));
+        self.every_batch("idempotency keys", IDEMPOTENCY_KEYS, run!(forget_idempotency_keys));
         self.every("tenant keys", TENANT_KEYS, run!(make_tenant_keys));
         self.every("key rotation", KEY_ROTATION, run!(rotate_keys));
-        self.every_batch("documents", DOCUMENT_REMOVAL, run!(remove_documents), |more| more);
+        self.every_batch("documents", DOCUMENT_REMOVAL, run!(remove_documents));
         let partitions = Worker { run_max: ARCHIVE_MAX, ..self.worker("partitions", PARTITIONS) };
         self.tasks.spawn(partitions.run(run!(maintain_partitions), |_| false));
         self.every("retention", RETENTION, run!(destroy_retained_records));
@@ -233,7 +226,8 @@ impl Workers {
         self.every("policy versions", RETENTION, run!(delete_unused_policy_versions));
         self.every("personal keys", PERSONAL_KEYS, run!(move_personal_keys));
         self.every("user search", USER_SEARCH, run!(index_users));
-        self.every_batch("mail", MAIL, run!(send_mail), |mails| mails >= CLAIMED_MAX);
+        let mail = self.worker("mail", MAIL);
+        self.tasks.spawn(mail.run(run!(send_mail), |mails| mails >= CLAIMED_MAX));
     }
 
     /// Starts a worker.
@@ -243,24 +237,18 @@ impl Workers {
         F: FnMut(Arc<Core>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T>> + Send + 'static,
     {
-        self.every_batch(name, pause, work, |_| false);
+        let worker = self.worker(name, pause);
+        self.tasks.spawn(worker.run(work, |_| false));
     }
 
-    /// Starts a worker whose next run follows soon where the result of one says that it may have left
-    /// something.
-    fn every_batch<T, F, Fut>(
-        &mut self,
-        name: &'static str,
-        pause: Duration,
-        work: F,
-        has_more: fn(T) -> bool,
-    ) where
-        T: Send + 'static,
+    /// Starts a worker whose next run follows soon where one says that it may have left something.
+    fn every_batch<F, Fut>(&mut self, name: &'static str, pause: Duration, work: F)
+    where
         F: FnMut(Arc<Core>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T>> + Send + 'static,
+        Fut: Future<Output = Result<bool>> + Send + 'static,
     {
         let worker = self.worker(name, pause);
-        self.tasks.spawn(worker.run(work, has_more));
+        self.tasks.spawn(worker.run(work, |has_more| has_more));
     }
 
     /// Starts a task that goes on until it is stopped, as [`Core::keep`] does.
