@@ -23,6 +23,7 @@ use crate::platform::db::{
     DatabaseError, MIGRATIONS, Pool, PoolKind, connect_options, connect_with_keepalives,
 };
 use crate::platform::error::database_message;
+use crate::platform::error::sqlstate::is_lock_timeout;
 use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
@@ -268,8 +269,7 @@ async fn apply(
     lock_timeout_ms: u64,
 ) -> Result<(), DatabaseError> {
     let failed = |error: sqlx::Error| {
-        let waited = error.as_database_error().and_then(|e| e.code()).is_some_and(|c| c == "55P03");
-        let reason = match waited {
+        let reason = match is_lock_timeout(&error) {
             true => format!(
                 "a lock was not free within {lock_timeout_ms} ms; run it again when the \
                  transaction that holds the lock has ended"

@@ -12,6 +12,7 @@ use super::session::{KEEPALIVES, Session};
 use crate::platform::clock::Clock;
 use crate::platform::crypto::Secret;
 use crate::platform::error::database_message;
+use crate::platform::error::sqlstate::has_code;
 use crate::platform::settings;
 
 /// Oldest Postgres that the statements are tested with.
@@ -159,7 +160,7 @@ pub(crate) async fn connect_with_keepalives(
 
 /// 08P01, with which poolers answer a setting that they do not know.
 fn is_protocol_violation(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "08P01")
+    has_code(error, &["08P01"])
 }
 
 /// The options in the URL of the setting `key`.

@@ -7,6 +7,12 @@ const READ_ONLY: &str = "25006";
 /// A database that takes no connections, while it is maintained or restored.
 const CLOSED: &str = "55000";
 
+/// True if the server has given the error one of these codes.
+pub(crate) fn has_code(error: &sqlx::Error, codes: &[&str]) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| codes.contains(&&*code))
+}
+
 /// True if the database is down, full or shedding load, as opposed to a wrong statement.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
@@ -54,8 +60,7 @@ pub(crate) fn is_share_used_up(error: &sqlx::Error) -> bool {
 /// True if a text holds U+0000, which JSON can represent and Postgres cannot store (22021 character
 /// not in repertoire, 22P05 untranslatable character).
 pub(crate) fn is_unstorable_text(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|e| e.code());
-    code.is_some_and(|code| code == "22021" || code == "22P05")
+    has_code(error, &["22021", "22P05"])
 }
 
 /// True if a parameter is a time that Postgres does not have (22008 datetime field overflow), such as
@@ -70,7 +75,7 @@ pub(crate) fn is_unstorable_time(error: &sqlx::Error) -> bool {
 
 /// True if the server only reads: it was the leader when the connection was made, and is no more.
 pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == READ_ONLY)
+    has_code(error, &[READ_ONLY])
 }
 
 /// Reports that the statement may have run although its answer is an error: the connection broke, the
@@ -97,18 +102,17 @@ pub(crate) fn is_lost_connection(error: &sqlx::Error) -> bool {
 
 /// True if the server has no such function, does not support it, or lets this role not call it.
 pub(crate) fn is_refused_function(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|e| e.code());
-    code.is_some_and(|code| ["42883", "0A000", "42501"].contains(&&*code))
+    has_code(error, &["42883", "0A000", "42501"])
 }
 
 /// True if the statement was given up because a lock was not free in time.
 pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "55P03")
+    has_code(error, &["55P03"])
 }
 
 /// True if the server ended the statement at its timeout, or somebody had it do so.
 pub(crate) fn is_canceled(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "57014")
+    has_code(error, &["57014"])
 }
 
 /// An error that may say that nothing happened, and that the same may be tried again.
@@ -120,8 +124,7 @@ pub(crate) trait Retryable {
 impl Retryable for sqlx::Error {
     /// The engine asks for another try.
     fn is_retryable(&self) -> bool {
-        let code = self.as_database_error().and_then(|e| e.code());
-        code.is_some_and(|code| code == "40001" || code == "40P01")
+        has_code(self, &["40001", "40P01"])
     }
 }
 

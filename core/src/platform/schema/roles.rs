@@ -7,6 +7,8 @@
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
+use crate::platform::error::sqlstate::has_code;
+
 /// The roles, in the order in which they are made.
 const ROLES: [&str; 2] = ["rampart_edge", "rampart_worker"];
 
@@ -97,17 +99,12 @@ async fn exists(connection: &mut PgConnection, role: &str) -> Result<bool, sqlx:
 /// Makes a role; `false` if this one may not. Another process may make it at the same time.
 async fn create(connection: &mut PgConnection, role: &str) -> Result<bool, sqlx::Error> {
     let statement = format!("create role {role} nologin");
-    let code = match connection.execute(AssertSqlSafe(statement)).await {
-        Ok(_) => return Ok(true),
-        Err(error) => match error.as_database_error().and_then(|e| e.code()) {
-            Some(code) => code.into_owned(),
-            None => return Err(error),
-        },
-    };
-    match code.as_str() {
+    match connection.execute(AssertSqlSafe(statement)).await {
+        Ok(_) => Ok(true),
         // Exists already, as the catalogue or its index says.
-        "42710" | "23505" => Ok(true),
-        "42501" => Ok(false),
-        _ => exists(connection, role).await,
+        Err(error) if has_code(&error, &["42710", "23505"]) => Ok(true),
+        Err(error) if has_code(&error, &["42501"]) => Ok(false),
+        Err(error) if error.as_database_error().is_none() => Err(error),
+        Err(_) => exists(connection, role).await,
     }
 }
