@@ -8,12 +8,11 @@ mod public_key;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest;
 use serde::Deserialize;
 use url::{Host, Url};
 
 use self::public_key::PublicKey;
-use crate::platform::crypto::constant_time_eq;
+use crate::platform::crypto::{constant_time_eq, sha256};
 
 /// Algorithms of keys that are asked for and taken (COSE): ES256, EdDSA, RS256.
 pub(crate) const ALGORITHMS: [i32; 3] = [-7, -8, -257];
@@ -134,8 +133,7 @@ impl RelyingParty {
         let client_data = decode(used.client_data, CLIENT_DATA_BYTES_MAX)?;
         let data = decode(used.authenticator_data, AUTHENTICATOR_DATA_BYTES_MAX)?;
         let signature = decode(used.signature, SIGNATURE_BYTES_MAX)?;
-        let hash = digest::digest(&digest::SHA256, &client_data);
-        let signed = [&data[..], hash.as_ref()].concat();
+        let signed = [&data[..], &sha256(&client_data)].concat();
         PublicKey::from_der(public_key)?.verify(&signed, &signature)?;
         self.check_client_data(Ceremony::Get, challenge, &client_data)?;
         Some(self.check_authenticator(&data, 0)?.0)
@@ -158,9 +156,8 @@ impl RelyingParty {
     /// authenticator has verified, and has these flags besides.
     fn check_authenticator<'a>(&self, data: &'a [u8], flags: u8) -> Option<(u32, &'a [u8])> {
         let (head, rest) = data.split_at_checked(HEAD_BYTES)?;
-        let id = digest::digest(&digest::SHA256, self.id.as_bytes());
         let wanted = USER_PRESENT | USER_VERIFIED | flags;
-        let is_ours = &head[..32] == id.as_ref() && head[32] & wanted == wanted;
+        let is_ours = head[..32] == sha256(&self.id) && head[32] & wanted == wanted;
         let count = u32::from_be_bytes(head[33..].try_into().ok()?);
         is_ours.then_some((count, rest))
     }

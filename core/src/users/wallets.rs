@@ -1,11 +1,11 @@
 //! The wallets of a user: those that its purchases were delivered to, and those of its savings plans.
 
-use ring::digest::{SHA256, digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::{Builder, Uuid};
 
 use crate::Core;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::row::{currency, tag};
@@ -78,9 +78,9 @@ pub(super) async fn list(
 
 /// An id made of the wallet: there is no row that has one.
 fn id(user: UserId, parts: &[&str]) -> Uuid {
-    let hash = digest(&SHA256, format!("{user} {}", parts.join(" ")).as_bytes());
+    let hash = sha256(&format!("{user} {}", parts.join(" ")));
     let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hash.as_ref()[..16]);
+    bytes.copy_from_slice(&hash[..16]);
     Builder::from_custom_bytes(bytes).into_uuid()
 }
 

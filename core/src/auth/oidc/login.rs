@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::CONTENT_TYPE;
 use reqwest::RequestBuilder;
-use ring::digest;
 use serde::{Deserialize, Serialize};
 use url::{Url, form_urlencoded};
 
@@ -12,7 +11,7 @@ use super::Provider;
 use super::person::Person;
 use super::refusal::Refusal;
 use crate::platform::clock::{Clock, NoEntropy};
-use crate::platform::crypto::constant_time_eq;
+use crate::platform::crypto::{constant_time_eq, sha256};
 
 /// Longest code that the provider may give, in bytes.
 const CODE_BYTES_MAX: usize = 2_048;
@@ -144,5 +143,5 @@ impl LoginState {
 
 /// `code_challenge` of a verifier, by S256.
 pub(super) fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, verifier.as_bytes()))
+    URL_SAFE_NO_PAD.encode(sha256(verifier))
 }

@@ -28,8 +28,7 @@ fn got() -> String {
 }
 
 fn data(id: &str, flags: u8, count: u32) -> Vec<u8> {
-    let hash = digest::digest(&digest::SHA256, id.as_bytes());
-    [hash.as_ref(), &[flags], &count.to_be_bytes()].concat()
+    [&sha256(id)[..], &[flags], &count.to_be_bytes()].concat()
 }
 
 fn new_credential(id: &[u8]) -> Vec<u8> {
@@ -50,8 +49,7 @@ fn ecdsa(algorithm: &'static EcdsaSigningAlgorithm) -> EcdsaKeyPair {
 /// What is verified of an assertion that a key signs as it is.
 fn assert(key: &EcdsaKeyPair, client_data: &str, data: &[u8]) -> Option<u32> {
     let json = URL_SAFE_NO_PAD.decode(client_data).unwrap();
-    let hash = digest::digest(&digest::SHA256, &json);
-    let signed = [data, hash.as_ref()].concat();
+    let signed = [data, &sha256(&json)].concat();
     let signature = key.sign(&SystemRandom::new(), &signed).unwrap();
     let (data, signature) = (URL_SAFE_NO_PAD.encode(data), URL_SAFE_NO_PAD.encode(signature));
     let used = Assertion { client_data, authenticator_data: &data, signature: &signature };
@@ -116,8 +114,8 @@ fn a_signature_of_another_key_or_text_is_refused() {
         (ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING), ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING));
     let json = URL_SAFE_NO_PAD.decode(got()).unwrap();
     let ours = data("pay.example.com", 0x05, 1);
-    let hash = digest::digest(&digest::SHA256, &json);
-    let signature = key.sign(&SystemRandom::new(), &[&ours[..], hash.as_ref()].concat()).unwrap();
+    let signed = [&ours[..], &sha256(&json)].concat();
+    let signature = key.sign(&SystemRandom::new(), &signed).unwrap();
     let signature = URL_SAFE_NO_PAD.encode(signature);
     let check = |key: &EcdsaKeyPair, data: &[u8]| {
         let (client_data, data) = (got(), URL_SAFE_NO_PAD.encode(data));

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use rampart_statement::{self as statement, Line, Unreadable};
-use ring::digest;
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +25,7 @@ use crate::money::payments::store::{MANUAL, currency_of};
 use crate::money::reconciliation::{Account, DIFFERENCES_MAX, Difference, Reconciled, reconcile};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::platform::crypto::sha256;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{Caip19, CurrencyCode};
 
@@ -98,7 +98,6 @@ impl Endpoint for Reconcile {
         let lines = statement::named(spelled(core, lines)?);
         let order_max = order_max(core, &operator);
         let result = Box::pin(reconcile(core, &connector, order_max, lines, actor)).await?;
-        let digest = digest::digest(&digest::SHA256, &body);
         let mut tx = core.db.begin().await?;
         let created_at = sqlx::query_scalar!(
             "insert into reconciliation (reconciliation_id, connector, matched, recorded, \
@@ -109,7 +108,7 @@ impl Endpoint for Reconcile {
             result.matched,
             result.recorded,
             JsonColumn(&result.differences) as JsonColumn<&Vec<Difference>>,
-            digest.as_ref(),
+            &sha256(&body)[..],
             actor,
             JsonColumn(&result.accounts) as JsonColumn<&BTreeSet<Account>>,
         )

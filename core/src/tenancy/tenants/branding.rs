@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ring::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -11,6 +10,7 @@ use crate::http::fields::strict::present;
 use crate::http::html::brand::{Accent, Brand, InvalidAccent};
 use crate::http::images::logo::{self, LOGO_BYTES_MAX};
 use crate::http::images::svg;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use rampart_types::ClientId;
@@ -150,7 +150,7 @@ pub(crate) async fn update(
     let (support, privacy, terms) =
         (text(&change.support_url), text(&change.privacy_url), text(&change.terms_url));
     let logo = change.logo.as_ref().map(Option::as_ref);
-    let logo_digest = logo.flatten().map(|logo| digest::digest(&digest::SHA256, &logo.content));
+    let logo_digest = logo.flatten().map(|logo| sha256(&logo.content));
     sqlx::query!(
         "update client set \
              accent_color = case when $2 then $3 else accent_color end, \
@@ -170,7 +170,7 @@ pub(crate) async fn update(
         terms.0,
         terms.1,
         logo.is_some(),
-        logo_digest.as_ref().map(AsRef::as_ref),
+        logo_digest.as_ref().map(<[u8; 32]>::as_slice),
         logo.flatten().is_some_and(|logo| logo.is_svg),
     )
     .execute(&mut *conn)
@@ -261,8 +261,7 @@ fn path_digest(digest: &[u8]) -> String {
 
 /// True if this is the path of a logo with this content.
 pub(crate) fn is_path_of(path: &str, content: &[u8]) -> bool {
-    let digest = digest::digest(&digest::SHA256, content);
-    path.contains(&path_digest(digest.as_ref()))
+    path.contains(&path_digest(&sha256(content)))
 }
 
 #[cfg(test)]

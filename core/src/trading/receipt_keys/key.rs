@@ -4,11 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use josekit::jwk::Jwk;
 use josekit::jws::{self, EdDSA, JwsHeader};
-use ring::digest::{SHA256, digest};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 use super::{JsonWebKey, PublishedKey};
 use crate::Core;
+use crate::platform::crypto::sha256;
 use crate::platform::error::{Error, Result};
 
 /// Bytes of a private key.
@@ -120,7 +120,7 @@ pub(crate) fn seal_context(key_id: &str) -> String {
 fn thumbprint(public: &[u8]) -> String {
     let x = URL_SAFE_NO_PAD.encode(public);
     let members = format!(r#"{{"crv":"{CURVE}","kty":"{KEY_TYPE}","x":"{x}"}}"#);
-    URL_SAFE_NO_PAD.encode(digest(&SHA256, members.as_bytes()))
+    URL_SAFE_NO_PAD.encode(sha256(&members))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Corrections of an account that the user has already: the newest holder and token.
 
-use ring::digest;
-
 use super::{AccountDetails, PaymentAccount, location};
 use crate::Core;
+use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::users::personal_data;
@@ -15,8 +14,7 @@ const VERSION_BYTES: usize = 8;
 /// The version of an account's sealed details. It tells nothing of them, and begins with a letter: no
 /// reader takes it for a number.
 pub(super) fn version(sealed: &[u8]) -> String {
-    let digest = digest::digest(&digest::SHA256, sealed);
-    format!("v{}", hex::encode(&digest.as_ref()[..VERSION_BYTES]))
+    format!("v{}", hex::encode(&sha256(sealed)[..VERSION_BYTES]))
 }
 
 /// Stores the newest holder and token of an account that is neither verified nor disabled; any other

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use ring::digest::{SHA256, digest};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::Value;
 
 use crate::http::fields;
+use crate::platform::crypto::sha256;
 use crate::platform::settings::HttpPrice;
 use rampart_types::{CallbackUrl, LoopbackHttp, PairCode, decimal};
 
@@ -98,9 +98,8 @@ impl Source {
             format!("prices.sources.{pair} has a URL that is neither https nor http on loopback")
         })?;
         let host = parsed.url().host_str().unwrap_or_default();
-        let rest =
-            digest(&SHA256, [url, pointer, time_pointer].map(|s| &**s).join("\n").as_bytes());
-        let rest = hex::encode(&rest.as_ref()[..DIGEST_BYTES]);
+        let rest = sha256(&[url, pointer, time_pointer].map(|s| &**s).join("\n"));
+        let rest = hex::encode(&rest[..DIGEST_BYTES]);
         Ok(Self {
             pair,
             name: format!("{host}#{rest}"),
