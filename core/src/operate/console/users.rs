@@ -274,7 +274,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (outcome(query, USER.actions))
         (outcome(query, ACCOUNT.actions))
         (facts(&user, FACTS))
-        (USER.actions(visit, &ids, &user))
+        @if user["deleted"] != true { (USER.actions(visit, &ids, &user)) }
         (dossier(visit, &user, &accounts, uuid))
         (account_list(visit, &accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
@@ -316,7 +316,7 @@ pub(super) fn dossier(visit: &Visit<'_>, user: &Value, accounts: &[Value], uuid:
 /// Sides of documents, each with a link to the decision about it.
 fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
     let sides = user["documents"].as_array().cloned().unwrap_or_default();
-    let may_decide = USER.may(visit, "document");
+    let may_decide = user["deleted"] != true && USER.may(visit, "document");
     html! {
         (of("Documents", &sides, &[
             ("Document", Cell::Text("/type")),

@@ -103,17 +103,20 @@ async fn what_it_needs_to_go_live_is_listed_as_the_refusal_has_it() {
 }
 
 #[tokio::test]
-async fn a_user_is_disabled_and_enabled_in_its_own_state_alone() {
+async fn a_user_is_disabled_enabled_and_erased_in_its_own_state_alone() {
     let context = TestContext::start().await;
     let eve = context.partner("acme").await.user("eve").await;
     let page = format!("/console/users/{}", eve.log_in().await["uuid"].as_str().unwrap());
     let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    let reason = [("reason", "as the user has asked")];
     for (offered, other) in [("disable", "enable"), ("enable", "disable"), ("disable", "enable")] {
         let shown = ada.get(&page).await.assert(200, &format!("href=\"{page}/{offered}\""));
         assert!(!shown.text.contains(&format!("href=\"{page}/{other}\"")), "{}", shown.text);
-        let reason = [("reason", "as the user has asked")];
         ada.submit(&format!("{page}/{offered}"), &reason).await.assert(303, "");
     }
+    ada.submit(&format!("{page}/erase"), &reason).await.assert(303, "");
+    let erased = ada.get(&page).await.assert(200, "<dt>Erased</dt><dd>yes</dd>");
+    assert!(!erased.text.contains(&format!("href=\"{page}/")), "{}", erased.text);
 }
 
 #[tokio::test]
