@@ -48,7 +48,7 @@ use http::{Method, StatusCode};
 use self::form::Typed;
 use self::layout::{NAME, Page, ROOT, render};
 use self::list::List;
-use self::sign_in::{led_to, redirect};
+use self::sign_in::{SIGN_IN, led_to, redirect};
 use self::target::{Target, page};
 use self::visit::{Refused, Visit};
 use crate::Core;
@@ -71,14 +71,14 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
         return cross_site::lead_on(NAME, head).ok_or(refusal);
     }
     let is_post = head.method == Method::POST;
-    if is_post && head.path == "/console/sign-in" {
+    if is_post && head.path == SIGN_IN {
         let is_small = body.len() <= BODY_BYTES_MAX;
         let typed = if is_small { Typed::read(body) } else { Typed::default() };
         return sign_in::submit(core, head, &typed).await;
     }
     let Some(session) = Session::find(core, head).await? else {
         let (status, reason) = match (is_post, &*head.path) {
-            (false, ROOT) => (StatusCode::OK, None),
+            (false, ROOT | SIGN_IN) => (StatusCode::OK, None),
             (false, _) => (StatusCode::UNAUTHORIZED, Some("Please sign in to see this page.")),
             (true, _) => (
                 StatusCode::UNAUTHORIZED,
@@ -93,6 +93,10 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
     };
     if session.operator.is_break_glass() {
         alarm(core, head);
+    }
+    // As after a failed sign-in, and another one in another window.
+    if head.path == SIGN_IN {
+        return Ok(redirect(ROOT));
     }
     let visit = Visit { core, head, session: &session };
     if is_post && head.path == reconciliations::UPLOAD {

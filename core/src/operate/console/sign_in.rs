@@ -14,6 +14,9 @@ use crate::operate::admin::login::form::{self as login, SignInForm};
 use crate::operate::asked_page::{self, PAGE};
 use crate::platform::error::{Error, Result};
 
+/// The path that the form is sent to.
+pub(super) const SIGN_IN: &str = "/console/sign-in";
+
 /// The page; `reason` is why it is shown, if the reader could wonder, and `page` what it leads to.
 ///
 /// # Errors
@@ -42,7 +45,7 @@ pub(super) fn show(
             }
             p { "Or with a token of your own:" }
         }
-        form method="post" action="/console/sign-in" {
+        form method="post" action=(SIGN_IN) {
             input type="hidden" name="csrfToken" value=(csrf_token);
             (asked_page::field(page))
             (field(&token))

@@ -20,11 +20,14 @@ async fn an_operator_signs_in_with_a_token_and_out() {
     };
     send(&token, "forged").await.assert(403, "This form is no longer good");
     send("rop_wrong", &form).await.assert(401, "This token is wrong");
+    browser.get("/console/sign-in").await.assert(200, "Operator token");
     let done = send(&token, &form).await.assert(303, "");
     assert_eq!(done.header("location"), "/console");
     let cookie = done.header("set-cookie");
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let home = browser.get("/console").await.assert(200, "ada");
+    let form = browser.get("/console/sign-in").await.assert(303, "");
+    assert_eq!(form.header("location"), "/console");
     let login = audited(&context, "operator.login").await;
     assert_eq!((&login["actor"], &login["detail"]["roles"]), (&json!("ada"), &json!(["viewer"])));
     let out = [("csrfToken", "forged")];
