@@ -45,10 +45,11 @@ pub(super) async fn claim(db: &Pool, domains: &str) -> Result<Option<DateTime<Ut
     Ok(lease.fetch_optional(db).await?)
 }
 
-/// Stores what was issued and ends the lease. Nothing is stored if another edge has taken it over.
+/// Stores what was issued and ends the lease.
 ///
 /// # Errors
-/// When the authority's answer is no certificate, or the database cannot be used.
+/// When the authority's answer is no certificate, another edge has taken the lease over, whose challenges
+/// stay, or the database cannot be used.
 pub(super) async fn keep(
     core: &Core,
     domains: &str,
@@ -60,7 +61,7 @@ pub(super) async fn keep(
     let sealed =
         core.keys.seal(&core.clock, &key_context(domains), issued.key.expose().as_bytes())?;
     let mut tx = core.db.begin().await?;
-    sqlx::query!(
+    let kept = sqlx::query!(
         "update acme_certificate set chain = $3, sealed_key = $4, not_after = $5, renew_at = $6, \
              leased_until = null, failures = 0 \
          where domains = $1 and leased_until = $2",
@@ -73,6 +74,9 @@ pub(super) async fn keep(
     )
     .execute(&mut *tx)
     .await?;
+    if kept.rows_affected() == 0 {
+        return Err(Error::invariant("keep a certificate under its lease"));
+    }
     let names: Vec<_> = domains.split(',').map(str::to_owned).collect();
     sqlx::query!("delete from acme_challenge where domain = any($1)", &names)
         .execute(&mut *tx)
