@@ -141,7 +141,7 @@ impl UpstreamExchange {
 
     /// Finds the backend's addresses, in the order in which they are to be tried.
     async fn look_up(&self, lookups: &Lookups) -> Result<Vec<SocketAddr>> {
-        let looking = lookups.addresses(&self.upstream.host, self.upstream.port);
+        let looking = lookups.addresses(None, &self.upstream.host, self.upstream.port);
         let mut found = timeout(LOOKUP_MAX, looking)
             .await
             .or_err(ErrorType::ConnectTimedout, "look up the upstream")?

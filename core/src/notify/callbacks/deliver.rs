@@ -16,7 +16,7 @@ use super::lane::{Lane, LaneQueue};
 use super::outbound::{Failure, LANE_IN_FLIGHT_MAX, Outcome};
 use super::queue::{ClaimLimits, ClaimedDelivery, ClientPlaces, claim};
 use super::record::{Attempt, AttemptResult, record, release};
-use super::target::{Reach, validate};
+use super::target::{Reach, for_partner, validate};
 use super::{Message, WORKER};
 use crate::Core;
 use crate::notify::webhooks::secrets;
@@ -364,8 +364,8 @@ async fn send(
         return Ok(Attempt::unsent(Outcome::Failed(Failure::Unsigned)));
     };
     let headers = trace.map(TraceContext::header_map).unwrap_or_default();
-    let (outcome, answer) =
-        core.outbound.post(url, reach, message, &signatures, headers, now).await;
+    let posting = core.outbound.post(url, reach, message, &signatures, headers, now);
+    let (outcome, answer) = for_partner(claimed.lane.client, posting).await;
     Ok(Attempt { outcome, sent_at: Some(now), answer })
 }
 

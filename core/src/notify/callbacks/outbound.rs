@@ -131,6 +131,11 @@ impl Outbound {
     /// # Errors
     /// When TLS cannot be set up.
     pub fn new() -> Result<Self> {
+        Self::with_lookups(&Lookups::default())
+    }
+
+    /// Builds the clients, which look names up within these permits.
+    fn with_lookups(lookups: &Lookups) -> Result<Self> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let mut tls = ClientConfig::builder_with_provider(provider)
@@ -139,7 +144,6 @@ impl Outbound {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let lookups = Lookups::default();
         let client = |reach| {
             Client::builder()
                 .tls_backend_preconfigured(tls.clone())
@@ -230,6 +234,9 @@ fn classify(error: &reqwest::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use rampart_types::ClientId;
+
+    use super::super::target::for_partner;
     use super::*;
     use crate::platform::metrics::Metrics;
 
@@ -274,27 +281,44 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_name_that_resolves_to_loopback_is_refused() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    /// Posts to this URL without validating it first, as if its name were public.
+    async fn post(outbound: &Outbound, url: &str) -> (Outcome, Option<String>) {
         let message = Message {
             id: rampart_types::EventId::from(uuid::Uuid::nil()),
             sent_at: 1,
             body: String::new(),
         };
-        let outbound = Outbound::new().unwrap();
-        // Not validated first, as if the name were public.
-        let outcome = outbound.post(
-            url.parse().unwrap(),
-            Reach::Public,
-            message,
-            "v1,",
-            HeaderMap::new(),
-            DateTime::UNIX_EPOCH,
-        );
-        assert_eq!(outcome.await, (Outcome::Failed(Failure::Forbidden), None));
+        let url = url.parse().unwrap();
+        let (headers, now) = (HeaderMap::new(), DateTime::UNIX_EPOCH);
+        outbound.post(url, Reach::Public, message, "v1,", headers, now).await
+    }
+
+    #[tokio::test]
+    async fn a_name_that_resolves_to_loopback_is_refused() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+        let outcome = post(&Outbound::new().unwrap(), &url).await;
+        assert_eq!(outcome, (Outcome::Failed(Failure::Forbidden), None));
         let pending = futures::poll!(std::pin::pin!(listener.accept()));
         assert!(pending.is_pending(), "something connected");
+    }
+
+    #[tokio::test]
+    async fn a_partner_whose_lookups_hang_leaves_the_others_theirs() {
+        const URL: &str = "https://localhost:4000/";
+        let lookups = Lookups::new(2, 1);
+        let outbound = Outbound::with_lookups(&lookups).unwrap();
+        let [one, other] = [1, 2].map(|number| ClientId::from(uuid::Uuid::from_u128(number)));
+        let (end, ended) = std::sync::mpsc::sync_channel::<()>(1);
+        let mut hung = Box::pin(lookups.run(Some(one), move || Ok(ended.recv().is_ok())));
+        assert!(futures::poll!(hung.as_mut()).is_pending());
+        let mut waiting = Box::pin(for_partner(one, post(&outbound, URL)));
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        let refused = (Outcome::Failed(Failure::Forbidden), None);
+        assert_eq!(for_partner(other, post(&outbound, URL)).await, refused);
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        end.send(()).unwrap();
+        assert!(hung.await.unwrap());
+        assert_eq!(waiting.await, refused);
     }
 }

@@ -8,6 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
+use rampart_types::ClientId;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -136,6 +137,19 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
+tokio::task_local! {
+    /// The partner whose hosts this task looks up: the client hands its resolver a name alone.
+    static PARTNER: ClientId;
+}
+
+/// Runs `work`, whose lookups are of this partner's share.
+pub(super) fn for_partner<F: Future>(
+    partner: ClientId,
+    work: F,
+) -> impl Future<Output = F::Output> {
+    PARTNER.scope(partner, work)
+}
+
 /// Resolves a name once and returns its addresses only if all of them are within reach.
 #[derive(Clone, Debug)]
 pub(super) struct GuardedResolver {
@@ -146,9 +160,11 @@ pub(super) struct GuardedResolver {
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let Self { reach, lookups } = self.clone();
+        // Before the future, which may end in a task of the client's own.
+        let partner = PARTNER.try_with(|partner| *partner).ok();
         Box::pin(async move {
             // Port 0 selects the URL's own.
-            let found = lookups.addresses(name.as_str(), 0).await?;
+            let found = lookups.addresses(partner, name.as_str(), 0).await?;
             check_addresses(name.as_str(), &found, reach)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
