@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::Route;
 use super::router::{Found, ServedApi, allow};
 use crate::Core;
+use crate::http::fields::exceeds_memory;
 use crate::http::plain_error;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
@@ -40,7 +41,8 @@ pub(crate) async fn reply(
     reply
 }
 
-/// Finds the endpoint of a request whose body is within this bound.
+/// Finds the endpoint of a request whose body is within this bound, and its document within that of
+/// its memory.
 ///
 /// # Errors
 /// 413, 404, and 405 with the methods that the path has.
@@ -50,7 +52,7 @@ pub(crate) fn find(
     body: &Bytes,
     body_bytes_max: usize,
 ) -> Result<FoundRoute> {
-    if body.len() > body_bytes_max {
+    if body.len() > body_bytes_max || exceeds_memory(body) {
         return Err(Denial::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large").into());
     }
     match api.find(&head.method, &head.path) {

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use rampart_types::Country;
 use serde_json::{Map, Value};
 
-pub use self::json::{DEPTH_MAX, document_bytes, parse};
+pub use self::json::{DEPTH_MAX, document_bytes, exceeds_memory, parse};
 use crate::platform::error::{Code, Refusal, Result, Violation};
 
 /// Most members for a linear search of a name; above it, hashing is faster.

@@ -32,7 +32,12 @@ const ERRORS: [PlainError; 13] = [
         "The present state forbids it; nothing has changed.",
         "the version is the active one",
     ),
-    (413, "TooLarge", "The body is larger than 4 MiB.", "the body is too large"),
+    (
+        413,
+        "TooLarge",
+        "The body is larger than 4 MiB, or its JSON takes more than 64 MiB of memory.",
+        "the body is too large",
+    ),
     (415, "MediaType", "The body is of another media type.", "the body is application/json"),
     (421, "Misdirected", "`Host` names something else.", "the Host is not one of this listener"),
     (

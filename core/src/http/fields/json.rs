@@ -10,6 +10,9 @@ use crate::platform::error::{Code, Error, Result};
 /// Deepest nesting of arrays and objects.
 pub const DEPTH_MAX: usize = 32;
 
+/// Most memory of one document: more than a body for partners can take, of 256 KiB.
+const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Bytes that an array or an object takes, which has room for some values at once.
 const COLLECTION_BYTES: usize = 384;
 /// Bytes that a further value in it takes, with its name.
@@ -24,8 +27,11 @@ const RESERVED: &str = "$serde_json::private::";
 ///
 /// # Errors
 /// ER048 for anything but one valid document in UTF-8, without duplicate members and reserved names,
-/// at most [`DEPTH_MAX`] deep.
+/// at most [`DEPTH_MAX`] deep, and for one that [`exceeds_memory`].
 pub fn parse(body: &[u8]) -> Result<Value> {
+    if exceeds_memory(body) {
+        return Err(Error::with_detail(Code::RequestMalformed, "too many values"));
+    }
     if depth(body) > DEPTH_MAX {
         return Err(Error::with_detail(Code::RequestMalformed, "nested deeper than 32"));
     }
@@ -74,6 +80,12 @@ pub fn document_bytes(body: &[u8]) -> usize {
         _ => 0,
     });
     bytes.sum()
+}
+
+/// True for a body whose document takes more memory than one may.
+pub fn exceeds_memory(body: &[u8]) -> bool {
+    // No byte stands for more than a collection: a shorter body need not be looked at.
+    body.len() > DOCUMENT_BYTES_MAX / COLLECTION_BYTES && document_bytes(body) > DOCUMENT_BYTES_MAX
 }
 
 /// The bytes outside of strings.
@@ -165,6 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::http::request::BODY_BYTES_MAX;
 
     #[test]
     fn json_that_the_contract_forbids_is_refused() {
@@ -201,6 +214,18 @@ mod tests {
         for other in ["", " ", "a=[[[[", "--b1\r\n{,,,"] {
             assert_eq!(document_bytes(other.as_bytes()), 0, "{other}");
         }
+    }
+
+    #[test]
+    fn a_document_that_takes_too_much_memory_is_not_parsed() {
+        let arrays = |count: usize| format!("[{}0]", "[],".repeat(count));
+        let most = DOCUMENT_BYTES_MAX / (COLLECTION_BYTES + VALUE_BYTES);
+        assert!(parse(arrays(most + 1).as_bytes()).is_err());
+        let long = format!("[\"{}\"]", "[],".repeat(most + 1));
+        assert!(parse(long.as_bytes()).is_ok());
+        // What partners send has its bound of bytes alone.
+        let densest = arrays((BODY_BYTES_MAX - 3) / 3);
+        assert!(densest.len() > BODY_BYTES_MAX - 3 && !exceeds_memory(densest.as_bytes()));
     }
 
     #[test]

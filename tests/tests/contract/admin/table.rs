@@ -91,6 +91,17 @@ async fn an_oversized_body_is_413_everywhere() {
 }
 
 #[tokio::test]
+async fn a_document_that_takes_too_much_memory_is_413_everywhere() {
+    let context = TestContext::start().await;
+    let body = Bytes::from(format!("[{}0]", "[],".repeat(120_000)));
+    for route in with_json() {
+        let path = some_path(route);
+        let answer = context.admin_bytes(route.method.clone(), &path, body.clone()).await;
+        assert_eq!(answer.status(), 413, "{route:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_member_is_422_everywhere() {
     let context = TestContext::start().await;
     for route in with_json() {
