@@ -155,7 +155,7 @@ impl LoadedVersion {
         .ok_or(LifecycleError::NotFound("version"))?;
         let config = configuration::entries_of_stored(&row.info, &row.config)
             .map_err(LifecycleError::Invalid)?;
-        let policy = core.policies.compiled(target.kind, &row.digest, &core.db).await?;
+        let policy = core.policies.compiled_apart(target.kind, &row.digest, &core.db).await?;
         Ok(Self { version, policy: policy.map_err(LifecycleError::Invalid)?, config, keys })
     }
 

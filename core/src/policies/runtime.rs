@@ -5,6 +5,7 @@
 
 mod active;
 mod blocking_runs;
+mod compile;
 mod compile_permits;
 mod compiled;
 pub(crate) mod configuration;

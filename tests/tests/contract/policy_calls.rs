@@ -268,6 +268,23 @@ async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_version_that_serves_nobody_drops_no_code() {
+    let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
+    let acme = context.partner("acme").await;
+    push(&context, FEE, "tiered-fee").await;
+    assert_eq!(partner_fee(&acme, "DE").await, "1.5");
+    let of_active = context.core().policies.loaded_bytes();
+    let staged = json!({"component": STANDARD.encode(component("hostile")), "config": {}});
+    context.admin(Method::POST, &format!("{FEE}/versions"), staged).await.assert_status(201);
+    let input = json!({"version": 2, "input": {}});
+    let path = format!("{FEE}/dry-run");
+    for _ in 0..2 {
+        context.admin(Method::POST, &path, input.clone()).await.assert_status(200);
+        assert_eq!(context.core().policies.loaded_bytes(), of_active);
+    }
+}
+
+#[tokio::test]
 async fn code_that_is_dropped_for_another_before_the_call_serves_it() {
     let (context, acme, other) = with_room_for_one().await;
     for _ in 0..ROUNDS {

@@ -10,11 +10,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{CompilerProgram, NativeCodeCache, Policy, PolicyEngine};
-use tokio::sync::oneshot;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::blocking_runs::BlockingRuns;
+use super::compile::{Failure, compile};
 use super::compile_permits::CompilePermits;
 use super::limits::policy_limits;
 use super::root_keys::{RootKey, RootKeys};
@@ -39,8 +40,6 @@ pub(super) const DRY_RUNS_MAX: usize = 2;
 const REPLACED_MAX: usize = 64;
 /// Longest wait of a request for code that is not loaded: then the policy fails.
 const FIRST_USE_WAIT: Duration = Duration::from_secs(5);
-/// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
-const THREAD_STACK_BYTES: usize = 16 << 20;
 
 /// The policy engine of this edge and its compiled components.
 pub struct Policies {
@@ -54,6 +53,8 @@ pub struct Policies {
     /// The newest replaced versions, so that a rollback waits for no compiler.
     replaced: Mutex<VecDeque<Arc<Slot>>>,
     compiles: CompilePermits,
+    /// Compilations for dry runs alone, one at a time: no call waits for them.
+    dry_run_compiles: Arc<Semaphore>,
     /// Examinations of uploads: the engine refuses one without a free slot, here it waits.
     pub(crate) admissions: BlockingRuns,
     /// Calls that no request of a user waits for.
@@ -103,6 +104,7 @@ impl Policies {
             memory_bytes_max,
             replaced,
             compiles,
+            dry_run_compiles: Arc::new(Semaphore::new(1)),
             admissions,
             dry_runs,
             staff_dry_runs: KeyedSemaphore::new(1),
@@ -152,7 +154,7 @@ impl Policies {
         replaced.push_back(slot);
     }
 
-    /// A component's code, compiled now if no active policy has it, for a dry run.
+    /// The code of a component in use for a dry run, loaded now if it is not.
     ///
     /// # Errors
     /// When the component cannot be read, or not be compiled now; the inner error is that of the
@@ -167,6 +169,44 @@ impl Policies {
         let code = loaded.map_err(|error| Error::internal("load a policy", error))??;
         let code = code.ok_or_else(|| Error::unavailable("compile the policy now"))?;
         Ok(Result::clone(&code))
+    }
+
+    /// The code of any component for a dry run. What no slot has is compiled for it alone: it waits for no
+    /// call's turn, and no code of calls is dropped for it.
+    ///
+    /// # Errors
+    /// As for [`Self::compiled`].
+    pub(crate) async fn compiled_apart(
+        &self,
+        kind: PolicyKind,
+        digest: &str,
+        db: &Pool,
+    ) -> Result<Result<Policy, String>> {
+        if let Some(code) = self.slot(kind, digest).code.load_full() {
+            return Ok(Result::clone(&code));
+        }
+        let permit = Arc::clone(&self.dry_run_compiles).acquire_owned().await;
+        let permit = permit.map_err(|error| Error::internal("compile", error))?;
+        let component = sqlx::query_scalar!(
+            "select component from policy_component where digest = $1",
+            digest,
+        )
+        .fetch_one(db)
+        .await?;
+        let engine = self.engine.clone();
+        // In a task of its own: it keeps its permit to its end, also when nobody waits any more.
+        let compiling = tokio::spawn(async move {
+            let _permit = permit;
+            compile(engine, kind, component).await
+        });
+        match compiling.await.map_err(|error| Error::internal("compile", error))? {
+            Ok(policy) => Ok(Ok(policy)),
+            Err(Failure::Final(reason)) => Ok(Err(reason)),
+            Err(Failure::Transient(reason)) => {
+                tracing::warn!(kind = kind.as_str(), digest, reason, "a policy is not compiled");
+                Err(Error::unavailable("compile the policy now"))
+            }
+        }
     }
 
     /// The code of a slot for a request that waits, loaded now if it is not; bounded in time. It stays
@@ -348,36 +388,6 @@ impl Core {
         let pending =
             active.filter(|policy| policy.slot.is_pending() && policy.previous.load().is_some());
         pending.map(|policy| Arc::clone(&policy.slot)).collect()
-    }
-}
-
-/// A compilation without code.
-enum Failure {
-    /// The component does not fit this edge's limits.
-    Final(String),
-    /// The machine could not compile it now.
-    Transient(String),
-}
-
-/// Compiles on a thread with a stack that is deep enough.
-async fn compile(
-    engine: PolicyEngine,
-    kind: PolicyKind,
-    component: Vec<u8>,
-) -> Result<Policy, Failure> {
-    let (sender, compiled) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("policy-compiler".into())
-        .stack_size(THREAD_STACK_BYTES)
-        .spawn(move || drop(sender.send(engine.load(kind, &component))))
-        .map_err(|error| Failure::Transient(format!("no thread to compile on: {error}")))?;
-    match compiled.await {
-        Ok(Ok(policy)) => Ok(policy),
-        Ok(Err(rejection)) if rejection.is_transient() => {
-            Err(Failure::Transient(rejection.to_string()))
-        }
-        Ok(Err(rejection)) => Err(Failure::Final(rejection.to_string())),
-        Err(_) => Err(Failure::Transient("the compiler panicked".into())),
     }
 }
 
