@@ -296,7 +296,8 @@ mod tests {
         let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
         let stream: Stream = Box::new(Socket::from(near));
         let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
-        let frames = Reading::Frames(FrameScan::new(Arc::clone(&info), HEAD_MAX));
+        let frames = FrameScan::new(Arc::clone(&info), HEAD_MAX, Arc::default());
+        let frames = Reading::Frames(frames);
         (BufferedIo::new(stream, frames, None, bounds), info, far)
     }
 

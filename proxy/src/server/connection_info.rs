@@ -154,7 +154,8 @@ impl ConnectionInfo {
         self.hostile.notify_one();
     }
 
-    /// Waits until the client has abandoned too many streams, or takes too long for a head.
+    /// Waits until the client has abandoned too many streams, or takes too long for a head, or too much
+    /// memory.
     pub(super) async fn hostile(&self) {
         self.hostile.notified().await;
     }

@@ -24,7 +24,7 @@ use super::client_address::ClientAddresses;
 use super::connection_info::ConnectionInfo;
 use super::descriptors::HeldDescriptors;
 use super::http1;
-use super::http2::{self, FrameScan};
+use super::http2::{self, FrameScan, HeaderMemory};
 use super::lifecycle::{Lifecycle, Phase};
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
@@ -75,6 +75,8 @@ pub(super) struct ConnectionLimits {
     pub(super) permits: Semaphore,
     pub(super) addresses: AddressPermits,
     pub(super) descriptors: Arc<HeldDescriptors>,
+    /// For heads of HTTP/2 that have not come whole.
+    pub(super) header_memory: Arc<HeaderMemory>,
     pub(super) timeouts: Timeouts,
     pub(super) bounds: SendBounds,
     /// Age and number of requests after which a connection is closed.
@@ -127,7 +129,8 @@ impl ConnectionLimits {
         let info = ConnectionInfo::new(&stream, client, meter);
         let digest = Some(info.digest());
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            let frames = FrameScan::new(Arc::clone(&info), self.timeouts.head);
+            let memory = Arc::clone(&self.header_memory);
+            let frames = FrameScan::new(Arc::clone(&info), self.timeouts.head, memory);
             let frames = Reading::Frames(frames);
             let io: Stream =
                 Box::new(BufferedIo::new(stream, frames, digest, self.bounds.endless()));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
+use super::header_memory::{BlockShare, HeaderMemory};
 use super::header_scan::{HeaderScan, Unreadable};
 use crate::server::connection_info::ConnectionInfo;
 use crate::server::deadline::Deadline;
@@ -52,14 +53,22 @@ pub(crate) struct FrameScan {
     /// The stream whose header block goes on, and the block up to the frame that ends it.
     open: Option<u32>,
     block: Vec<u8>,
+    /// Memory for that block.
+    share: Option<BlockShare>,
+    memory: Arc<HeaderMemory>,
     /// Time for that block, and for each one.
     deadline: Deadline,
     head_max: Duration,
 }
 
 impl FrameScan {
-    /// Reads for the connection of `info`, whose heads may take `head_max` each.
-    pub(crate) fn new(info: Arc<ConnectionInfo>, head_max: Duration) -> Self {
+    /// Reads for the connection of `info`, whose heads may take `head_max` each, and `memory` together
+    /// with those of others.
+    pub(crate) fn new(
+        info: Arc<ConnectionInfo>,
+        head_max: Duration,
+        memory: Arc<HeaderMemory>,
+    ) -> Self {
         Self {
             info,
             headers: HeaderScan::default(),
@@ -70,6 +79,8 @@ impl FrameScan {
             payload: Vec::new(),
             open: None,
             block: Vec::new(),
+            share: None,
+            memory,
             deadline: Deadline::default(),
             head_max,
         }
@@ -88,6 +99,7 @@ impl FrameScan {
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         if self.read(bytes).is_err() {
             self.skips = usize::MAX;
+            (self.payload, self.block, self.share) = (Vec::new(), Vec::new(), None);
             self.info.refused_streams.refuse_all();
         }
     }
@@ -130,7 +142,12 @@ impl FrameScan {
                 return Ok(rest);
             }
         }
-        if self.block.len() + length > BLOCK_BYTES_MAX {
+        let bytes = self.block.len() + length;
+        if bytes > BLOCK_BYTES_MAX {
+            return Err(Unreadable);
+        }
+        if !self.memory.cover(self.info.peer, &mut self.share, bytes) {
+            self.info.end();
             return Err(Unreadable);
         }
         self.left = length;
@@ -159,6 +176,7 @@ impl FrameScan {
             return Ok(());
         }
         self.deadline.clear();
+        self.share = None;
         let block = joined(&mut self.block, part);
         let is_refused = self.headers.scan(&block)?;
         if let Some(stream) = self.open.take().filter(|_| is_refused) {

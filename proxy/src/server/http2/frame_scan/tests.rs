@@ -25,7 +25,7 @@ const FRAMES_MAX: usize = 7;
 /// The verdicts on these streams, one after the other, after a client has sent `wire`.
 fn verdicts(wire: &[u8], piece: usize, streams: impl Iterator<Item = u32>) -> Vec<Verdict> {
     let info = Arc::new(ConnectionInfo::with([192, 0, 2, 1].into(), String::new()));
-    let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX);
+    let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX, Arc::default());
     wire.chunks(piece.min(wire.len().max(1))).for_each(|piece| scan.advance(piece));
     streams.map(|stream| info.refused_streams.judge(stream)).collect()
 }
@@ -189,4 +189,23 @@ fn the_largest_block_is_read_and_a_larger_one_ends_the_connection() {
             assert_eq!(found, [verdict], "{frames} frames in pieces of {piece}");
         }
     }
+}
+
+#[test]
+fn blocks_that_do_not_end_share_the_memory_of_their_address() {
+    let memory = Arc::new(HeaderMemory::new(8, 4));
+    let connection = |last, frames| {
+        let info = Arc::new(ConnectionInfo::with([192, 0, 2, last].into(), String::new()));
+        let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX, Arc::clone(&memory));
+        let wire = block_of(frames);
+        scan.advance(&wire[..wire.len() - 1]);
+        (scan, info.hostile().now_or_never().is_some())
+    };
+    let (held, is_ended) = connection(1, 4);
+    assert!(!is_ended);
+    assert!(!connection(1, 1).1, "one frame of each is free");
+    assert!(connection(1, 3).1);
+    assert!(!connection(2, 4).1, "another address has its own");
+    drop(held);
+    assert!(!connection(1, 5).1);
 }
