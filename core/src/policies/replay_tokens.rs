@@ -22,13 +22,14 @@ pub(super) struct ReplayToken {
     /// The client's name in metrics.
     slug: Arc<str>,
     digest: [u8; 32],
-    /// After that the signing time refuses the payload.
-    expires_at: DateTime<Utc>,
+    /// After that the signing time refuses the payload; `None` without one, and it is remembered for
+    /// good.
+    expires_at: Option<DateTime<Utc>>,
 }
 
 impl ReplayToken {
     /// A client's token, to be remembered until it expires.
-    pub(super) fn new(client: &Client, token: &str, expires_at: DateTime<Utc>) -> Self {
+    pub(super) fn new(client: &Client, token: &str, expires_at: Option<DateTime<Utc>>) -> Self {
         let slug = Arc::clone(&client.tenant.slug);
         Self { client: client.id(), slug, digest: sha256(token), expires_at }
     }
@@ -41,7 +42,8 @@ impl ReplayToken {
     pub(super) async fn consume(&self, core: &Core, conn: &mut Connection) -> Result<()> {
         let inserted = sqlx::query!(
             "insert into signature_replay (client_id, token_digest, expires_at) \
-             values ($1, $2, $3) on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
+             values ($1, $2, coalesce($3, 'infinity'::timestamptz)) \
+             on conflict (client_id, token_digest) do update set expires_at = excluded.expires_at \
              where signature_replay.expires_at <= rampart_now()",
             self.client.uuid(),
             &self.digest[..],

@@ -91,3 +91,18 @@ async fn concurrent_offers_with_a_replay_token_are_one_offer() {
         sqlx::query_scalar("select count(*) from offer").fetch_one(context.db()).await.unwrap();
     assert_eq!(offers, 1);
 }
+
+#[tokio::test]
+async fn a_replay_token_without_a_signing_time_is_remembered_for_good() {
+    let (context, acme) = with_acme().await;
+    set_key(&context).await;
+    push(&context, SIGNATURE, "undated-signature").await.assert_status(200);
+    let (pair, _) = ed25519(7);
+    let undated = STANDARD.encode(pair.sign(b"undated"));
+    let genuine = offer(json!({"returnUrl": "app:x", "signature": undated}));
+    acme.post(OFFER, genuine.clone()).await.assert_status(200);
+    acme.post(OFFER, genuine).await.assert_codes(&["ER336"]);
+    let stays = "select expires_at = 'infinity' from signature_replay";
+    let stays: bool = sqlx::query_scalar(stays).fetch_one(context.db()).await.unwrap();
+    assert!(stays);
+}

@@ -23,8 +23,6 @@ use crate::policies::runtime;
 
 /// Longest distance of a claimed signing time from now, either way.
 const SIGNED_AT_WINDOW: TimeDelta = TimeDelta::seconds(300);
-/// Lifetime of a replay token when the payload claims no signing time.
-const REPLAY_TOKEN_LIFETIME: TimeDelta = TimeDelta::days(365);
 
 /// An authentic payload.
 #[derive(Clone, Debug)]
@@ -138,8 +136,8 @@ fn fresh_token(core: &Core, client: &Client, signer: &Signer) -> Result<Option<R
     if signed_at.is_some_and(|at| (now - at).abs() > SIGNED_AT_WINDOW) {
         return Err(rejection_error(Rejection::Stale));
     }
-    // After that the time window refuses it.
-    let until = signed_at.map_or(now + REPLAY_TOKEN_LIFETIME, |at| at + SIGNED_AT_WINDOW * 2);
+    // After that the time window refuses it. Without one only the token does, however late it comes.
+    let until = signed_at.map(|at| at + SIGNED_AT_WINDOW * 2);
     let token = signer.replay_token.as_deref();
     Ok(token.map(|token| ReplayToken::new(client, token, until)))
 }
