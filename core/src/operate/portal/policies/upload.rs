@@ -26,6 +26,10 @@ use crate::policies::lifecycle::{
 };
 use crate::policies::manifest::SignedManifest;
 
+/// Most memory of the values of a configuration: its text may be as large as the form, whose share of
+/// the memory of bodies does not cover them.
+const CONFIG_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Says who can allow uploads.
 const NOT_ALLOWED: &str =
     "Your staff may not upload policies. An operator of this service can allow it.";
@@ -152,6 +156,9 @@ fn read_config(form: &Form) -> Result<Option<Map<String, Value>>, (&'static str,
     let text = form.get("config").trim();
     if text.is_empty() {
         return Ok(None);
+    }
+    if fields::document_bytes(text.as_bytes()) > CONFIG_BYTES_MAX {
+        return Err(("config", "It has too many values."));
     }
     match fields::parse(text.as_bytes()) {
         Ok(Value::Object(members)) => Ok(Some(members)),
