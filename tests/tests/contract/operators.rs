@@ -13,6 +13,7 @@ mod nothing_to_approve;
 mod pages;
 mod refunds;
 mod reviews;
+mod second_persons;
 mod spent_approvals;
 mod tenant_keys;
 mod webhooks;

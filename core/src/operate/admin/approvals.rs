@@ -6,6 +6,7 @@ pub mod list;
 pub(super) mod withdraw;
 
 use std::borrow::Cow;
+use std::iter;
 
 use http::StatusCode;
 use ring::digest;
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::approval::GrantedApproval;
+use crate::auth::roles::Role;
 use crate::endpoint::{Endpoint, Route};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
@@ -31,6 +33,16 @@ const LISTED_DAYS: i32 = 30;
 /// Most open approvals of one operator.
 const OPEN_MAX: i64 = 100;
 
+/// The form in which a call waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held<'a> {
+    /// The call's path, or one of the same meaning. It is kept for good, in the audit, and shown to
+    /// everybody: it must say nothing of a person.
+    pub(super) path: &'a str,
+    /// Roles of which the second person has each, besides one that the endpoint declares.
+    pub(super) roles: &'static [Role],
+}
+
 /// Holds a call back until a second operator has agreed. Gives the answer to a call that waits, and
 /// nothing for one that may go on: its transaction uses the approval up ([`Operator::record`]), so that
 /// one that fails leaves it, and of two at once one is carried out.
@@ -43,18 +55,18 @@ pub(super) async fn hold<E: Endpoint>(
     input: &Input,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
-    hold_as::<E>(core, input, &input.head.path, operator).await
+    let call = Held { path: &input.head.path, roles: &[] };
+    hold_as::<E>(core, input, call, operator).await
 }
 
-/// As [`hold`], for a call that is kept under a path of the same meaning. A path is kept for good, in
-/// the audit, and shown to everybody: it must say nothing of a person.
+/// As [`hold`], for a call that waits in this form.
 ///
 /// # Errors
 /// Those of [`hold`].
 pub(super) async fn hold_as<E: Endpoint>(
     core: &Core,
     input: &Input,
-    path: &str,
+    call: Held<'_>,
     operator: &Operator,
 ) -> Result<Option<Reply>> {
     if operator.is_break_glass() {
@@ -62,11 +74,11 @@ pub(super) async fn hold_as<E: Endpoint>(
     }
     let identity = operator.known_identity()?;
     let own = identities(core, Some(identity.clone())).await?;
-    if let Some(approval) = granted::<E>(core, input, path, operator, &own).await? {
+    if let Some(approval) = granted::<E>(core, input, call, operator, &own).await? {
         operator.approve(approval);
         return Ok(None);
     }
-    let id = open::<E>(core, input, path, operator, &identity, &own).await?;
+    let id = open::<E>(core, input, call, operator, &identity, &own).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -129,7 +141,7 @@ pub(super) async fn identities(core: &Core, identity: Option<String>) -> Result<
 async fn granted<E: Endpoint>(
     core: &Core,
     input: &Input,
-    path: &str,
+    held: Held<'_>,
     operator: &Operator,
     own: &[String],
 ) -> Result<Option<GrantedApproval>> {
@@ -141,30 +153,32 @@ async fn granted<E: Endpoint>(
              and refused_by is null and used_at is null and expires_at > now() \
          order by approval_id limit 1",
         operator.actor(),
-        &digest_of_call(input, path)[..],
+        &digest_of_call(input, held)[..],
         own,
     )
     .fetch_optional(&core.db)
     .await?;
-    Ok(granted.map(|id| GrantedApproval::new(id, call::<E>(path))))
+    Ok(granted.map(|id| GrantedApproval::new(id, call::<E>(held.path))))
 }
 
 /// The open approval of this call, a new one if there is none.
 async fn open<E: Endpoint>(
     core: &Core,
     input: &Input,
-    path: &str,
+    held: Held<'_>,
     operator: &Operator,
     identity: &str,
     own: &[String],
 ) -> Result<Uuid> {
-    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, path), E::METHOD);
+    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, held), E::METHOD);
+    let roles: Vec<_> = held.roles.iter().map(|role| role.as_str().to_owned()).collect();
     let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
     let opened = sqlx::query_scalar!(
         "insert into approval as a (approval_id, digest, method, route, path, sealed_body, \
-             requested_by, requested_by_identity, requested_at, expires_at) \
-         select $1, $2, $3, $4, $5, $6, $7, $10, now(), now() + make_interval(secs => $8::int) \
+             requested_by, requested_by_identity, approver_roles, requested_at, expires_at) \
+         select $1, $2, $3, $4, $5, $6, $7, $10, $12::text[], now(), \
+             now() + make_interval(secs => $8::int) \
          from (select count(*) as open, bool_or(digest = $2) is true as is_open from approval \
              where (requested_by_identity = any ($11) \
                      or requested_by_identity is null and requested_by = $7) \
@@ -173,6 +187,7 @@ async fn open<E: Endpoint>(
          on conflict (requested_by, digest) where used_at is null and refused_by is null \
          do update set approval_id = excluded.approval_id, sealed_body = excluded.sealed_body, \
              requested_by_identity = excluded.requested_by_identity, \
+             approver_roles = excluded.approver_roles, \
              requested_at = excluded.requested_at, expires_at = excluded.expires_at, \
              granted_by = null, granted_by_identity = null, decided_at = null \
          where a.expires_at <= now() \
@@ -181,18 +196,19 @@ async fn open<E: Endpoint>(
         &digest[..],
         method.as_str(),
         E::PATH,
-        path,
+        held.path,
         sealed,
         operator.actor(),
         LIFETIME_SECONDS,
         OPEN_MAX,
         identity,
         own,
+        &roles,
     )
     .fetch_optional(&mut *tx)
     .await?;
     if let Some(id) = opened {
-        let detail = json!({ "call": call::<E>(path) });
+        let detail = json!({ "call": call::<E>(held.path) });
         record(&mut tx, core, operator, "approval.request", id, detail).await?;
         tx.commit().await?;
         return Ok(id);
@@ -247,12 +263,14 @@ fn shown(input: &Input) -> Cow<'_, [u8]> {
     Cow::Owned(members.to_string().into_bytes())
 }
 
-/// SHA-256 of everything that says what the call does.
-fn digest_of_call(input: &Input, path: &str) -> [u8; 32] {
+/// SHA-256 of everything that says what the call does, and of the roles that its second person needs by
+/// what is stored now.
+fn digest_of_call(input: &Input, held: Held<'_>) -> [u8; 32] {
     let Head { method, query, .. } = &input.head;
     let mut context = digest::Context::new(&digest::SHA256);
-    let parts = [method.as_str(), path, query.as_deref().unwrap_or_default()];
-    for part in parts.map(str::as_bytes).into_iter().chain([&*unsigned(input)]) {
+    let parts = [method.as_str(), held.path, query.as_deref().unwrap_or_default()];
+    let roles = held.roles.iter().map(|role| role.as_str().as_bytes());
+    for part in parts.map(str::as_bytes).into_iter().chain([&*unsigned(input)]).chain(roles) {
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part);
     }
@@ -280,6 +298,14 @@ fn call<E: Endpoint>(path: &str) -> String {
 /// The context that a body is sealed for.
 fn context(approval: Uuid) -> String {
     format!("approval/{approval}")
+}
+
+/// Lists of roles, of each of which the second person has one: those that the route declares, and those of
+/// what the call changes. A role that is not known here is an owner's.
+fn approvers(route: Option<&Route>, roles: &[String]) -> Vec<Vec<Role>> {
+    let declared: &[Role] = route.map_or(&[], |route| route.approvers);
+    let changed = roles.iter().map(|role| vec![Role::from_name(role).unwrap_or(Role::Owner)]);
+    iter::once(declared.to_vec()).chain(changed).collect()
 }
 
 /// The row of the table of endpoints that a stored call is of; `None` after it was taken away.

@@ -11,7 +11,7 @@ mod drift;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -25,7 +25,9 @@ use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
+use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::operate::admin::approvals::{self, Held};
 use crate::operate::admin::market::pairs::Pair;
 use crate::operate::admin::market::payment_methods::PaymentMethod;
 use crate::operate::admin::operator::Operator;
@@ -101,7 +103,7 @@ impl Endpoint for ApplyConfiguration {
                   is created, and gets its credentials by `api-keys` and `secrets/rotate`. \
                   `policies` names active components by digest. What changes anything needs a \
                   second operator, and what changes pairs, payment methods or prices the role \
-                  `treasury` too. An error names the subject.",
+                  `treasury` of both, too. An error names the subject.",
         query: &[optional(
             "dryRun",
             Kind::OneOf(&["true", "false"]),
@@ -125,24 +127,28 @@ impl Endpoint for ApplyConfiguration {
             Some(_) => return Err(Denial::unprocessable("dryRun: true or false").into()),
         };
         let document = Document::read(strict::body(input)?)?;
-        Ok(Application { document, is_dry_run, may_change: AtomicBool::new(false) })
+        Ok(Application { document, is_dry_run, agreed: OnceLock::new() })
     }
 
-    async fn needs_approval(
+    async fn hold(
         core: &Core,
+        input: &Input,
         operator: &Operator,
         application: &Application,
-    ) -> Result<bool> {
+    ) -> Result<Option<Reply>> {
         if application.is_dry_run {
-            return Ok(false);
+            return Ok(None);
         }
         let changes = application.trial(core, operator).await?;
         if changes.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
-        check_roles(operator, &changes)?;
-        application.may_change.store(true, Ordering::Relaxed);
-        Ok(true)
+        let roles = roles_of(&changes);
+        check_roles(operator, roles)?;
+        // A call is held once.
+        let _ = application.agreed.set(roles);
+        let call = Held { path: &input.head.path, roles };
+        approvals::hold_as::<Self>(core, input, call, operator).await
     }
 
     async fn call(
@@ -158,11 +164,10 @@ impl Endpoint for ApplyConfiguration {
         // Before the audit is locked, as whoever takes it back does.
         let approval = operator.take_approval(&mut tx).await?;
         let changes = application.document.write(core, &mut tx, operator.actor()).await?;
-        if !changes.is_empty() && !application.may_change.load(Ordering::Relaxed) {
+        if !changes.is_empty() && !application.is_agreed(roles_of(&changes)) {
             let reason = "somebody has changed the configuration meanwhile: apply it again";
             return Err(Denial::conflict(reason).into());
         }
-        check_roles(&operator, &changes)?;
         let is_kept_anew = drift::keep(&mut tx, &application.document, operator.actor()).await?;
         if let Some(used) = approval {
             used.record(&mut tx, core, operator.actor()).await?;
@@ -186,11 +191,16 @@ impl Endpoint for ApplyConfiguration {
 pub struct Application {
     document: Document,
     is_dry_run: bool,
-    /// True once a second operator has agreed to changes, or none is needed.
-    may_change: AtomicBool,
+    /// Roles that both operators have for the changes that were agreed to; empty while nobody was asked.
+    agreed: OnceLock<&'static [Role]>,
 }
 
 impl Application {
+    /// True if changes that need these roles were agreed to.
+    fn is_agreed(&self, roles: &[Role]) -> bool {
+        self.agreed.get().is_some_and(|agreed| roles.iter().all(|role| agreed.contains(role)))
+    }
+
     /// The changes that it would make.
     async fn trial(&self, core: &Core, operator: &Operator) -> Result<Vec<Difference>> {
         // Without a commit, nothing of it stays.
@@ -199,17 +209,20 @@ impl Application {
     }
 }
 
-/// Refuses changes to who may not make them one by one.
+/// The roles that both operators need for these changes besides the document's own: those of whoever
+/// makes them one by one.
+fn roles_of(changes: &[Difference]) -> &'static [Role] {
+    let is_of_terms =
+        |change: &Difference| TERMS.iter().any(|section| change.subject.starts_with(section));
+    if changes.iter().any(is_of_terms) { &[Role::Treasury] } else { &[] }
+}
+
+/// Refuses an operator who lacks one of these roles.
 ///
 /// # Errors
 /// 403, which names the role.
-fn check_roles(operator: &Operator, changes: &[Difference]) -> Result<()> {
-    let is_of_terms =
-        |change: &Difference| TERMS.iter().any(|section| change.subject.starts_with(section));
-    match changes.iter().any(is_of_terms) {
-        true => operator.check(&[Role::Treasury]),
-        false => Ok(()),
-    }
+fn check_roles(operator: &Operator, roles: &[Role]) -> Result<()> {
+    roles.iter().try_for_each(|role| operator.check(&[*role]))
 }
 
 #[derive(Debug, Deserialize)]

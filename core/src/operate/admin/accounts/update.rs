@@ -11,7 +11,7 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
+use crate::operate::admin::approvals::{self, Held};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::users::{UUID, lock};
 use crate::platform::db::Connection;
@@ -72,7 +72,8 @@ impl Endpoint for UpdateAccount {
         }
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
-        approvals::hold_as::<Self>(core, input, &path, operator).await
+        let call = Held { path: &path, roles: &[] };
+        approvals::hold_as::<Self>(core, input, call, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {

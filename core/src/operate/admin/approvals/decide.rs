@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{identities, record, route_of};
+use super::{approvers, identities, record, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, required};
@@ -26,8 +26,9 @@ impl Endpoint for GrantApproval {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Agree to a call of another operator",
-        details: "Takes a role that the call itself needs, and never the operator who made it. \
-                  That operator then makes the same call again, once, within a day of the first.",
+        details: "Takes a role that the call itself needs, and every one that a configuration needs \
+                  for what it changes; never the operator who made it. That operator then makes \
+                  the same call again, once, within a day of the first.",
         path: &[ID],
         ..Doc::NONE
     };
@@ -46,8 +47,8 @@ impl Endpoint for GrantApproval {
             let reason = "the second person is another one than the first";
             return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
         }
-        let approvers: Vec<_> = call
-            .approvers
+        let declared: Vec<_> = call
+            .declared
             .iter()
             .chain(&[Role::Owner])
             .map(|role| role.as_str().to_owned())
@@ -67,13 +68,14 @@ impl Endpoint for GrantApproval {
              where approval_id = $1 and granted_by is null \
                  and refused_by is null and used_at is null and expires_at > now() \
                  and not exists (select from granter where disabled_at is not null \
-                     or operator_id::text = $3 and not roles && $5::text[]) \
+                     or operator_id::text = $3 and not (roles && $5::text[] \
+                         and (roles @> approval.approver_roles or 'owner' = any (roles)))) \
                  and ($4::uuid is null or exists (select from own_session))",
             id,
             operator.actor(),
             identity,
             operator.session(),
-            &approvers,
+            &declared,
         )
         .execute(&mut *tx)
         .await?;
@@ -138,16 +140,16 @@ struct HeldCall {
     requested_by: String,
     /// True if the one who decides is that person.
     is_own: bool,
-    /// The roles that may decide, besides owners.
-    approvers: &'static [Role],
+    /// The roles that its endpoint declares for those who decide.
+    declared: &'static [Role],
 }
 
-/// The call, if this operator has a role that may decide, or has made it.
+/// The call, if this operator has the roles that may decide, or has made it.
 async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<HeldCall> {
     let own = identities(core, operator.identity()).await?;
     let row = sqlx::query!(
         r#"
-        select a.method, a.route, a.requested_by,
+        select a.method, a.route, a.requested_by, a.approver_roles,
             coalesce(a.requested_by_identity = any ($2), a.requested_by = $3) as "is_own!"
         from approval a where a.approval_id = $1
         "#,
@@ -159,9 +161,9 @@ async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<HeldCall> {
     .await?
     .ok_or_else(|| Denial::not_found("approval"))?;
     let route = route_of(core, &row.method, &row.route);
-    let approvers: &[Role] = route.map_or(&[], |route| route.approvers);
     if !row.is_own {
-        operator.check(approvers)?;
+        approvers(route, &row.approver_roles).iter().try_for_each(|roles| operator.check(roles))?;
     }
-    Ok(HeldCall { requested_by: row.requested_by, is_own: row.is_own, approvers })
+    let declared: &[Role] = route.map_or(&[], |route| route.approvers);
+    Ok(HeldCall { requested_by: row.requested_by, is_own: row.is_own, declared })
 }

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::route_of;
+use super::{approvers, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::platform::db::Connection;
@@ -42,7 +42,7 @@ pub(in crate::operate::admin) async fn beyond_roles(
     roles: &[Role],
 ) -> Result<Vec<Uuid>> {
     let granted = sqlx::query!(
-        "select approval_id, method, route from approval \
+        "select approval_id, method, route, approver_roles from approval \
          where granted_by_identity = $1 and granted_by is not null \
              and used_at is null and expires_at > now()",
         identity,
@@ -51,7 +51,8 @@ pub(in crate::operate::admin) async fn beyond_roles(
     .await?;
     let lost = granted.into_iter().filter(|row| {
         let route = route_of(core, &row.method, &row.route);
-        !Role::permits(roles, route.map_or(&[], |route| route.approvers))
+        let needed = approvers(route, &row.approver_roles);
+        !needed.iter().all(|needed| Role::permits(roles, needed))
     });
     let lost: Vec<Uuid> = lost.map(|row| row.approval_id).collect();
     if lost.is_empty() {
