@@ -118,13 +118,15 @@ async fn who_may_not_see_persons_sees_them_masked_and_every_look_is_audited() {
         (&clear["masked"], &clear["email"], &clear["lastName"]),
         (&json!(false), &json!("ada@mail.example.com"), &json!("Lovelace"))
     );
+    assert_eq!(emails(&context, "partner=ada@mail.example.com").await, [""; 0]);
     let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await.json();
     let rows: Vec<_> = audit.as_array().unwrap().iter().collect();
     let looks: Vec<_> = rows.into_iter().filter(|row| row["action"] == "user.search").collect();
     let actors: Vec<_> = looks.iter().map(|row| row["actor"].as_str().unwrap()).collect();
-    assert_eq!(actors, ["support", "treasury"]);
+    assert_eq!(actors, ["admin", "support", "treasury"]);
+    assert_eq!(looks[0]["target"], "", "there is no such partner");
     let detail = json!({"by": ["email"], "masked": false, "users": [uuid]});
-    assert_eq!((&looks[0]["target"], &looks[0]["detail"]), (&json!("acme"), &detail));
+    assert_eq!((&looks[1]["target"], &looks[1]["detail"]), (&json!("acme"), &detail));
     assert!(!audit.to_string().contains("mail.example.com"));
 }
 

@@ -74,10 +74,12 @@ impl Endpoint for SearchUsers {
         let (users, after) = find(core, &search, is_masked).await?;
         let shown: Vec<_> = users.iter().map(|found| found.uuid).collect();
         let by: Vec<_> = search.criteria.iter().map(Criterion::name).collect();
-        let target = search.partner.as_deref().unwrap_or_default();
         let detail = json!({ "by": by, "masked": is_masked, "users": shown });
         let mut tx = core.db.begin().await?;
-        operator.record(&mut tx, core, "user.search", target, detail).await?;
+        // The audit has a partner's slug alone: whatever else was typed may be of a person.
+        let target = sqlx::query_scalar!("select slug from client where slug = $1", search.partner);
+        let target = target.fetch_optional(&mut *tx).await?.unwrap_or_default();
+        operator.record(&mut tx, core, "user.search", &target, detail).await?;
         tx.commit().await?;
         Ok(search.paging.page_until(users, after.map(|last| last.to_string())))
     }
