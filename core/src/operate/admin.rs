@@ -97,6 +97,11 @@ impl Read {
         Self { action, operator: operator.clone(), target, detail }
     }
 
+    /// A read of rows of a list, which the detail names.
+    fn of_list(action: &'static str, operator: Operator, detail: Value) -> Self {
+        Self { action, operator, target: String::new(), detail }
+    }
+
     /// Records the read; nothing is shown that does not stand in the audit.
     async fn record(self, core: &Core) -> Result<()> {
         let Self { action, operator, target, detail } = self;

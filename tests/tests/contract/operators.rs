@@ -223,6 +223,32 @@ async fn reads_of_personal_data_stand_in_the_audit() {
 }
 
 #[tokio::test]
+async fn lists_stand_in_the_audit_with_what_they_showed() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for name in ["ada", "bob"] {
+        acme.user(name).await;
+    }
+    let sue = Operator::new(&context, "sue", &["support"]).await;
+    let mails = sue.get("/admin/v1/mail?limit=1").await.assert_status(200).json();
+    let [ada, bob] = treasurers(&context).await;
+    let price = json!({"price": 41234.56});
+    let approval = approvals::held(&ada, Method::PUT, "/admin/v1/prices/BTC-EUR", price).await;
+    for operator in [&sue, &bob] {
+        operator.get("/admin/v1/approvals").await.assert_status(200);
+    }
+    let audit = context.admin(Method::GET, "/admin/v1/audit", Value::Null).await.json();
+    let details = |action: &str| -> Vec<Value> {
+        let rows = audit.as_array().unwrap().iter().filter(|row| row["action"] == action);
+        rows.map(|row| row["detail"].clone()).collect()
+    };
+    assert_eq!(details("mail.list"), [json!({"mails": [mails[0]["id"]]})]);
+    // The body is not for support.
+    let looks = [json!({"approvals": [approval]}), json!({"approvals": []})];
+    assert_eq!(details("approval.list"), looks);
+}
+
+#[tokio::test]
 async fn one_person_changes_a_partners_rates_and_two_what_lifts_its_checks() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
+use super::Read;
 use super::operator::Operator;
 use super::page::{AFTER, Page, Paging, Search, limit};
 use crate::Core;
@@ -28,10 +30,10 @@ impl Endpoint for ListMail {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/mail";
     const ROLES: &'static [Role] = &[Role::Support];
-    const READ_AUDIT: Option<&'static str> = Some("mail.list");
     const DOC: Doc = Doc {
         summary: "List mail to users and partners",
-        details: "Newest first. `…` stands for codes and tokens, which only the user sees.",
+        details: "Newest first. `…` stands for codes and tokens, which only the user sees. The ids \
+                  of the mails that were shown stand in the audit.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("kind", Kind::Text, "The occasion of the mail."),
@@ -53,8 +55,8 @@ impl Endpoint for ListMail {
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Mail>> {
-        let rows = sqlx::query!(
+    async fn call(core: &Core, operator: Operator, search: Search<Criteria>) -> Result<Page<Mail>> {
+        let mut rows = sqlx::query!(
             r#"
             select m.client_id as "client_id!", c.slug as "partner!", m.mail_id as "mail_id!",
                 m.user_id, m.kind as "kind!", m.sealed as "sealed!", m.state as "state!",
@@ -72,6 +74,9 @@ impl Endpoint for ListMail {
         )
         .fetch_all(&core.db)
         .await?;
+        let has_more = search.paging.cut(&mut rows);
+        let shown: Vec<_> = rows.iter().map(|row| row.mail_id).collect();
+        let last = shown.last().filter(|_| has_more).map(Uuid::to_string);
         let mails = rows.into_iter().map(|row| {
             let (client, id) = (ClientId::from(row.client_id), row.mail_id);
             let message = Message::open(core, client, id, &row.sealed);
@@ -91,7 +96,9 @@ impl Endpoint for ListMail {
                 created_at: row.created_at,
             }
         });
-        Ok(search.paging.page(mails.collect(), |mail| mail.id))
+        let page = search.paging.page_until(mails.collect(), last);
+        Read::of_list("mail.list", operator, json!({ "mails": shown })).record(core).await?;
+        Ok(page)
     }
 }
 

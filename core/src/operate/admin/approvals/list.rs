@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{context, identities, route_of};
@@ -13,6 +13,7 @@ use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::Doc;
 use crate::http::request::Input;
+use crate::operate::admin::Read;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
 use crate::platform::error::Result;
@@ -29,11 +30,11 @@ impl Endpoint for ListApprovals {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/admin/v1/approvals";
     const ROLES: &'static [Role] = Role::ALL;
-    const READ_AUDIT: Option<&'static str> = Some("approval.list");
     const DOC: Doc = Doc {
         summary: "List the calls that need a second person",
         details: "Newest first. The body is shown to operators who may make the call themselves. \
-                  A page ends before its `limit` once its bodies have 4 MiB.",
+                  A page ends before its `limit` once its bodies have 4 MiB. The ids of those whose \
+                  bodies were shown stand in the audit.",
         query: &[AFTER, limit(APPROVALS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000d", "state": "pending",
             "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
@@ -80,7 +81,7 @@ impl Endpoint for ListApprovals {
         let has_more = part.paging.cut(&mut rows) || fitting < rows.len();
         rows.truncate(fitting);
         let last = rows.last().filter(|_| has_more).map(|last| last.approval_id.to_string());
-        let approvals = rows.into_iter().map(|row| {
+        let listed = rows.into_iter().map(|row| {
             let route = route_of(core, &row.method, &row.route);
             let shown = route.is_some_and(|route| operator.check(route.roles).is_ok());
             let sealed = row.sealed_body.filter(|_| shown);
@@ -99,7 +100,14 @@ impl Endpoint for ListApprovals {
                 own: row.own,
             }
         });
-        Ok(part.paging.page_until(approvals.collect(), last))
+        let approvals: Vec<_> = listed.collect();
+        let shown = approvals.iter().filter(|approval| approval.body.is_some());
+        let shown: Vec<_> = shown.map(|approval| approval.id).collect();
+        let page = part.paging.page_until(approvals, last);
+        Read::of_list("approval.list", operator, json!({ "approvals": shown }))
+            .record(core)
+            .await?;
+        Ok(page)
     }
 }
 
