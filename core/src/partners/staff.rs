@@ -61,8 +61,8 @@ impl StaffRole {
 pub struct StaffMember {
     /// The staff member's id, which its removal names.
     pub(crate) id: StaffId,
-    /// The e-mail address, which signs in.
-    pub(crate) email: EmailAddress,
+    /// The e-mail address, which signs in; null if no key opens it any more.
+    pub(crate) email: Option<EmailAddress>,
     pub(crate) role: StaffRole,
     /// `false` until the invitation is accepted.
     pub(crate) joined: bool,
@@ -70,6 +70,13 @@ pub struct StaffMember {
     pub(crate) second_factor: bool,
     /// Time of the invitation.
     pub(crate) created_at: DateTime<Utc>,
+}
+
+impl StaffMember {
+    /// The address as pages show it.
+    pub(crate) fn address(&self) -> &str {
+        self.email.as_ref().map_or("unknown address", EmailAddress::as_str)
+    }
 }
 
 /// The staff of a partner, oldest first.
@@ -90,9 +97,13 @@ pub(crate) async fn list(
     .await?;
     let members = rows.into_iter().map(|row| {
         let id = StaffId::from(row.staff_id);
+        // One whose address no key opens must not take the others away, and can be removed.
+        let email = open_email(core, client, id, &row.sealed_email)
+            .inspect_err(|error| tracing::warn!(%error, staff = %id, "an address is not opened"))
+            .ok();
         Ok(StaffMember {
             id,
-            email: open_email(core, client, id, &row.sealed_email)?,
+            email,
             role: StaffRole::from_stored(&row.role)?,
             joined: row.joined,
             second_factor: row.second_factor,

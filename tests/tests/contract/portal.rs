@@ -255,6 +255,25 @@ async fn another_partners_session_sees_and_moves_nothing() {
 }
 
 #[tokio::test]
+async fn a_member_whose_address_no_key_opens_is_listed_without_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
+    Staff::stranger(&acme, "eve@acme.example").invited(&context, "support").await;
+    let altered = "update staff_member set sealed_email = sealed_email || 'x'::bytea \
+         where role = 'support'";
+    sqlx::query(altered).execute(context.db()).await.unwrap();
+    let path = "/admin/v1/partners/acme/staff";
+    let list = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+    let emails = (&list[0]["email"], &list[1]["email"]);
+    assert_eq!(emails, (&json!("owner@acme.example"), &Value::Null));
+    let page = owner.get("/portal/team").await;
+    assert!(page.assert_status(200).text().contains("unknown address"), "{}", page.text());
+    let eve = format!("{path}/{}", list[1]["id"].as_str().unwrap());
+    context.admin(Method::DELETE, &eve, Value::Null).await.assert_status(204);
+}
+
+#[tokio::test]
 async fn an_action_of_a_member_who_is_removed_or_loses_the_role_meanwhile_is_not_done() {
     let context = TestContext::start().await;
     let key: &[(&str, &str)] = &[("name", "Till")];

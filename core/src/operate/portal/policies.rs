@@ -195,7 +195,7 @@ impl Authors {
 
     fn member(&self, id: StaffId) -> &str {
         let member = self.0.iter().find(|member| member.id == id);
-        member.map_or(FORMER, |member| member.email.as_str())
+        member.map_or(FORMER, StaffMember::address)
     }
 }
 

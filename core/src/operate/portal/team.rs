@@ -155,7 +155,7 @@ fn row(visit: &Visit<'_>, member: &StaffMember) -> Vec<Markup> {
     };
     let factor = if member.second_factor { "yes" } else { "no" };
     let remove = html! {
-        p { (member.email.as_str()) " is signed out at once and cannot sign in any more." }
+        p { (member.address()) " is signed out at once and cannot sign in any more." }
         (visit.form_to(
             &format!("{PATH}/{}/remove", member.id),
             &html! { button.danger type="submit" { "Remove" } },
@@ -166,7 +166,7 @@ fn row(visit: &Visit<'_>, member: &StaffMember) -> Vec<Markup> {
         false => dialog("Remove", &remove),
     };
     vec![
-        html! { (member.email.as_str()) },
+        html! { (member.address()) },
         html! { (member.role.as_str()) },
         state,
         html! { (factor) },
