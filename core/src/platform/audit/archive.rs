@@ -62,7 +62,8 @@ async fn is_intact(conn: &mut Connection) -> Result<bool> {
 }
 
 /// The last row before the id, if it is not released yet and every row up to it has an id before that.
-/// Of two edges of the version before, whose clocks differ, the later row may have the smaller id.
+/// Of two edges of the version before, whose clocks differ, the later row may have the smaller id: such
+/// a month is released with the next one.
 async fn unreleased_end(conn: &mut Connection, next_id: Uuid) -> Result<Option<Anchor>> {
     let end = sqlx::query_as!(
         Anchor,
@@ -97,17 +98,32 @@ pub(super) async fn archived_end(conn: &mut Connection, first: i64) -> Result<Op
     Ok(mac.map(|mac| Anchor { position: first - 1, mac }))
 }
 
-/// True if an edge has released this partition, or no row of it is of the chain.
-pub(crate) async fn is_released(
+/// The number of the first of these partitions, oldest first, that go together: the fewest whose last row
+/// an edge has released, and that have every row up to it, or of which no row is of the chain. Zero while
+/// none may go. Each comes with the id that its own are below.
+///
+/// A month goes with the next one if edges of the version before, whose clocks differ, have added to both
+/// by turns: either alone would leave a gap in the chain.
+pub(crate) async fn released_together(
     connection: &mut PgConnection,
-    partition: &str,
-) -> std::result::Result<bool, sqlx::Error> {
-    let released = format!(
-        "select last is null or exists (select from audit where action = 'audit.archive' \
-             and position > last and detail -> 'position' = to_jsonb(last)) \
-         from (select max(position) as last from {partition}) month"
-    );
-    sqlx::query_scalar(AssertSqlSafe(released)).fetch_one(connection).await
+    partitions: &[(String, Uuid)],
+) -> std::result::Result<usize, sqlx::Error> {
+    let mut last: Option<i64> = None;
+    for (before, (partition, next_id)) in partitions.iter().enumerate() {
+        let of_month = format!("select max(position) from {partition}");
+        let of_month = sqlx::query_scalar::<_, Option<i64>>(AssertSqlSafe(of_month));
+        last = last.max(of_month.fetch_one(&mut *connection).await?);
+        let may_go = sqlx::query_scalar::<_, bool>(
+            "select $1::bigint is null or ( \
+                 exists (select from audit where action = 'audit.archive' \
+                     and position > $1 and detail -> 'position' = to_jsonb($1)) \
+                 and not exists (select from audit where audit_id >= $2 and position < $1))",
+        );
+        if may_go.bind(last).bind(next_id).fetch_one(&mut *connection).await? {
+            return Ok(before + 1);
+        }
+    }
+    Ok(0)
 }
 
 /// Takes the rows of this partition that are from before the chain off their number in its head.

@@ -45,17 +45,19 @@ pub async fn maintain_partitions(
         {
             return Ok(archived);
         }
-        let month = archive_next(&mut connection, retention, settings.lock_timeout_ms).await?;
+        let months = archive_next(&mut connection, retention, settings.lock_timeout_ms).await?;
         turn.commit().await.map_err(failed)?;
-        let count = archived.unwrap_or(0);
-        let Some(month) = month else { return Ok(Some(count)) };
-        report(&month);
-        archived = Some(count + 1);
+        months.iter().for_each(|month| report(month));
+        let count = archived.unwrap_or(0) + months.len();
+        if months.is_empty() {
+            return Ok(Some(count));
+        }
+        archived = Some(count);
     }
 }
 
-/// Archives the oldest month that is older than its table's retention, and drops it. Returns the name
-/// of its partition.
+/// Archives the oldest month that is older than its table's retention, with those that go with it, and
+/// drops them. Returns the names of their partitions.
 ///
 /// # Errors
 /// One sentence.
@@ -63,8 +65,8 @@ async fn archive_next(
     connection: &mut PgConnection,
     retention: &Retention,
     lock_timeout_ms: u64,
-) -> Result<Option<String>, DatabaseError> {
-    let Some(folder) = &retention.archive_folder else { return Ok(None) };
+) -> Result<Vec<String>, DatabaseError> {
+    let Some(folder) = &retention.archive_folder else { return Ok(Vec::new()) };
     for Table { name: table, .. } in partitions::TABLES {
         let days = match table {
             "audit" => retention.audit_days,
@@ -75,11 +77,13 @@ async fn archive_next(
         let failed =
             |error: Failure| DatabaseError::new(format!("{table} is not archived: {error}"));
         let oldest = oldest(connection, table, days).await.map_err(|e| failed(e.into()))?;
-        let Some(partition) = oldest else { continue };
-        move_out(connection, table, &partition, folder, lock_timeout_ms).await.map_err(failed)?;
-        return Ok(Some(partition));
+        if oldest.is_empty() {
+            continue;
+        }
+        move_out(connection, table, &oldest, folder, lock_timeout_ms).await.map_err(failed)?;
+        return Ok(oldest);
     }
-    Ok(None)
+    Ok(Vec::new())
 }
 
 /// A failure of the database or of the file.
@@ -114,24 +118,24 @@ impl fmt::Display for Failure {
 }
 
 /// The oldest of the partitions whose last month has ended this many days ago; of the audit, if an edge
-/// has released it.
+/// has released it, with those that are released with it.
 async fn oldest(
     connection: &mut PgConnection,
     table: &str,
     days: u32,
-) -> Result<Option<String>, sqlx::Error> {
+) -> Result<Vec<String>, sqlx::Error> {
     let ended = partitions::ended(&mut *connection, table, days).await?;
-    let Some((partition, _)) = ended.into_iter().next() else { return Ok(None) };
-    let may_go = table != "audit" || audit::is_released(connection, &partition).await?;
-    Ok(may_go.then_some(partition))
+    let count =
+        if table == "audit" { audit::released_together(connection, &ended).await? } else { 1 };
+    Ok(ended.into_iter().take(count).map(|(partition, _)| partition).collect())
 }
 
-/// Writes a partition to a file and drops it in one transaction, within which nobody else writes the
-/// partition or archives it: one whose turn was lost with its connection would be writing the same file.
+/// Writes partitions to a file each and drops them in one transaction, within which nobody else writes
+/// or archives them: one whose turn was lost with its connection would be writing the same files.
 async fn move_out(
     connection: &mut PgConnection,
     table: &str,
-    partition: &str,
+    partitions: &[String],
     folder: &Path,
     lock_timeout_ms: u64,
 ) -> Result<(), Failure> {
@@ -139,32 +143,49 @@ async fn move_out(
     run(&mut tx, &format!("set local lock_timeout = {lock_timeout_ms}")).await?;
     run(&mut tx, "set local statement_timeout = 0").await?;
     run(&mut tx, "set local rampart.all_tenants = 'on'").await?;
-    run(&mut tx, &format!("lock table {partition} in share row exclusive mode")).await?;
-    let sees_all = "select sees_all_tenants() or not row_security_active($1)";
-    if !sqlx::query_scalar::<_, bool>(sees_all).bind(partition).fetch_one(&mut *tx).await? {
-        return Err(Failure::Hidden);
+    for partition in partitions {
+        run(&mut tx, &format!("lock table {partition} in share row exclusive mode")).await?;
+        let sees_all = "select sees_all_tenants() or not row_security_active($1)";
+        if !sqlx::query_scalar::<_, bool>(sees_all).bind(partition).fetch_one(&mut *tx).await? {
+            return Err(Failure::Hidden);
+        }
+        write_out(&mut tx, partition, folder).await?;
     }
-    fs::create_dir_all(folder).await?;
+    fs::File::open(folder).await?.sync_all().await?;
+    if table == "audit" {
+        // Before the table is locked: whoever adds a row locks the head first.
+        for partition in partitions {
+            audit::forget_unchained(&mut tx, partition).await?;
+        }
+    }
+    for partition in partitions {
+        run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
+        run(&mut tx, &format!("drop table {partition}")).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Writes a partition to its file in the folder, which is made if need be. One that fails leaves no
+/// unfinished file.
+async fn write_out(
+    connection: &mut PgConnection,
+    partition: &str,
+    folder: &Path,
+) -> Result<(), Failure> {
     let (path, part) =
         (folder.join(format!("{partition}.csv")), folder.join(format!("{partition}.csv.part")));
+    fs::create_dir_all(folder).await?;
     // Another file than that of a run that was given up: a write of it may be under way.
     match fs::remove_file(&part).await {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    if let Err(failure) = write(&mut tx, partition, &part, &path).await {
+    if let Err(failure) = write(connection, partition, &part, &path).await {
         // Where the disk is full, it has room for others until the next run.
         drop(fs::remove_file(&part).await);
         return Err(failure);
     }
-    fs::File::open(folder).await?.sync_all().await?;
-    if table == "audit" {
-        // Before the table is locked: whoever adds a row locks the head first.
-        audit::forget_unchained(&mut tx, partition).await?;
-    }
-    run(&mut tx, &format!("alter table {table} detach partition {partition}")).await?;
-    run(&mut tx, &format!("drop table {partition}")).await?;
-    tx.commit().await?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use http::Method;
 use rampart_tests::answer::Answer;
 use serde_json::Value;
 use sqlx::{Connection as _, PgConnection};
+use uuid::Uuid;
 
 use super::plans::end_others;
 use super::*;
@@ -103,6 +104,58 @@ async fn the_chain_goes_on_behind_an_archived_month() {
     assert_eq!(count(db, "audit_check where broken_position is null").await, 1);
     assert_eq!(archive(&context, &folder).await, [""; 0]);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn months_that_edges_of_other_clocks_wrote_by_turns_are_archived_together() {
+    for (ends_in, rows) in [("before", 3), ("month", 4)] {
+        let context =
+            TestContext::with(|settings: &mut Settings| settings.retention.audit_days = Some(365))
+                .await;
+        let (db, next) = (context.db(), month(context.db(), 1).await);
+        let next_id: Uuid = sqlx::query_scalar(
+            "select substring(pg_get_expr(relpartbound, oid) from '[0-9a-f-]{36}')::uuid \
+             from pg_class where relname = $1",
+        )
+        .bind(format!("audit_{next}"))
+        .fetch_one(db)
+        .await
+        .unwrap();
+        // The last millisecond of this month is a month of its own.
+        let month_id = Uuid::from_u128(next_id.as_u128() - (1_u128 << 80));
+        for statement in [
+            format!("drop table audit_before_{next}"),
+            format!(
+                "create table audit_before_2020_01 partition of audit \
+                 for values from (minvalue) to ('{month_id}')"
+            ),
+            format!(
+                "create table audit_2020_01 partition of audit \
+                 for values from ('{month_id}') to ('{next_id}')"
+            ),
+        ] {
+            execute(db, &statement).await;
+        }
+        // Edges of the version before give an id by their own clock.
+        let id = |id: u128| format!("'{}'", Uuid::from_u128(id));
+        let (ahead, now) = (id(month_id.as_u128()), "null".to_owned());
+        let mut last_ids = vec![now.clone(), ahead, now];
+        if ends_in == "month" {
+            last_ids.push(id(month_id.as_u128() + 16));
+        }
+        last_ids.push(id(next_id.as_u128()));
+        for (price, last_id) in (1..).zip(last_ids) {
+            execute(db, &format!("update audit_head set audit_id = {last_id}")).await;
+            set_price(&context, price).await;
+        }
+        release(&context).await;
+        let folder = folder(&format!("audit-together-{ends_in}"));
+        let archived = archive(&context, &folder).await;
+        assert_eq!(archived, ["audit_before_2020_01", "audit_2020_01"], "{ends_in}");
+        let left = verify(&context, "").await.json();
+        assert_eq!((&left["intact"], &left["archived"]), (&json!(true), &json!(rows)), "{left}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
 
 #[tokio::test]
