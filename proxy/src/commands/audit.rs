@@ -64,7 +64,9 @@ impl Call for Audit {
     }
 }
 
-/// Verifies page after page, up to the end. If one does not come, the failure says where to go on.
+/// Verifies page after page, up to the end. Where the place that a page begins behind was archived since
+/// the page before, the verification begins anew, with what is left. If a page does not come otherwise,
+/// the failure says where to go on.
 async fn verify(
     mut read: impl AsyncFnMut(Option<(String, String)>) -> Result<Value, StartupError>,
     after: Option<String>,
@@ -77,12 +79,20 @@ async fn verify(
     let (mut rows, mut verified) = (0, None);
     loop {
         let page = read(start).await;
-        let mut page = page.map_err(|error| match &verified {
-            Some(place) => {
-                StartupError::from(format!("{error}; up to there it is intact: --after {place}"))
-            }
-            None => error,
-        })?;
+        let mut page = match (page, verified) {
+            (Ok(page), _) => page,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some((position, mac))) => match read(None).await {
+                Ok(left) if left["archived"].as_u64() > Some(position) => {
+                    rows = 0;
+                    left
+                }
+                _ => {
+                    let place = format!("--after {position}:{mac}");
+                    return Err(format!("{error}; up to there it is intact: {place}").into());
+                }
+            },
+        };
         rows += page["rows"].as_u64().unwrap_or(0);
         let intact = page["intact"].as_bool();
         if !intact.ok_or("the answer has no 'intact': it is not of an edge of this version")? {
@@ -94,10 +104,10 @@ async fn verify(
             page["rows"] = rows.into();
             return Ok(page);
         }
-        let position = page["position"].to_string();
+        let position = page["position"].as_u64().unwrap_or_default();
         let mac = page["mac"].as_str().unwrap_or_default().to_owned();
-        verified = Some(format!("{position}:{mac}"));
-        start = Some((position, mac));
+        start = Some((position.to_string(), mac.clone()));
+        verified = Some((position, mac));
     }
 }
 
@@ -118,5 +128,23 @@ mod tests {
         assert!(failed.ends_with("up to there it is intact: --after 5:ab"), "{failed}");
         let failed = verify(read, Some("5:ab".to_owned())).await.unwrap_err().to_string();
         assert_eq!(failed, "the admin listener does not answer");
+    }
+
+    #[tokio::test]
+    async fn a_verification_begins_anew_once_its_place_is_archived() {
+        let mut calls = 0;
+        let read = async |place: Option<(String, String)>| {
+            calls += 1;
+            match (calls, place) {
+                (1, None) => Ok(json!({"intact": true, "complete": false, "rows": 5,
+                    "position": 5, "mac": "ab", "archived": 0})),
+                (2, Some(_)) => Err(StartupError::from("the rows up to 8 are archived (422)")),
+                (3, None) => Ok(json!({"intact": true, "complete": true, "rows": 4,
+                    "position": 12, "mac": "cd", "archived": 8})),
+                _ => Err(StartupError::from("one call too many")),
+            }
+        };
+        let verified = verify(read, None).await.unwrap();
+        assert_eq!((&verified["rows"], &verified["position"]), (&json!(4), &json!(12)));
     }
 }

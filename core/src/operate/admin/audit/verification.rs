@@ -30,7 +30,8 @@ impl Endpoint for VerifyAudit {
         summary: "Verify that no row of the audit was changed, taken out or put in",
         details: "At most 100000 rows; `after` with the answer's `position` and `mac` continues. \
                   Keep the last ones elsewhere: a later verification from there also tells whether \
-                  that row is still the same, until it is archived.",
+                  that row is still the same, until it is archived. From then on `after` is 422, \
+                  also between two pages: begin anew without it.",
         query: &[
             optional("after", Kind::Integer(0, i64::MAX), "The position to begin behind."),
             optional("mac", Kind::Text, "The MAC of the row there, in hex."),
