@@ -23,6 +23,8 @@ pub(crate) struct PublishedKey {
     /// Its thumbprint.
     pub(crate) key_id: String,
     pub(crate) public_key: Vec<u8>,
+    /// True for the one that signs now.
+    pub(crate) signs: bool,
     /// Time from which it signs, until a later one does.
     pub(crate) signs_from: DateTime<Utc>,
     /// Time at which it was made.
@@ -99,8 +101,12 @@ async fn current(core: &Core) -> Result<Option<ReceiptKey>> {
 async fn list(core: &Core) -> Result<Vec<PublishedKey>> {
     let keys = sqlx::query_as!(
         PublishedKey,
-        "select key_id, public_key, signs_from, created_at from receipt_key \
-         order by generation desc limit $1",
+        r#"
+        select key_id, public_key, signs_from, created_at,
+            coalesce(generation = (select max(generation) from receipt_key
+                where signs_from <= rampart_now()), false) as "signs!"
+        from receipt_key order by generation desc limit $1
+        "#,
         KEYS_MAX,
     )
     .fetch_all(&core.db)

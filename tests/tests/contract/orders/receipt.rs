@@ -169,6 +169,23 @@ async fn a_key_is_published_before_it_signs_and_for_good() {
 }
 
 #[tokio::test]
+async fn a_key_that_no_master_key_opens_is_listed_and_replaced() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = completed(&context, &shop).await;
+    receipt(&shop, order).await;
+    let altered = "update receipt_key set sealed = sealed || 'x'::bytea";
+    sqlx::query(altered).execute(context.db()).await.unwrap();
+    shop.get(&path(order)).await.assert_status(500);
+    let list = context.admin(Method::GET, "/admin/v1/receipt-keys", Value::Null).await;
+    assert_eq!(list.assert_status(200).json()[0]["signs"], true);
+    context.admin(Method::POST, ROTATE, Value::Null).await.assert_status(200);
+    context.clock().advance(TimeDelta::seconds(301));
+    let signed = receipt(&shop, order).await;
+    assert!(verified(signed["jws"].as_str().unwrap(), &keys(&shop).await).is_some());
+}
+
+#[tokio::test]
 async fn of_many_edges_one_makes_the_first_key() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;

@@ -77,8 +77,9 @@ impl Endpoint for RotateReceiptKey {
     }
 
     async fn call(core: &Core, operator: Operator, (): ()) -> Result<Self::Response> {
-        // A key signs until the new one does, the first one too.
-        receipt_keys::signing(core).await?;
+        // A key signs until the new one does, the first one too. It is not opened: where no master key
+        // opens it any more, a new one takes its place.
+        receipt_keys::published(core).await?;
         let mut tx = core.db.begin().await?;
         receipt_keys::rotate(&mut tx, core).await?;
         operator.record(&mut tx, core, "receipt-keys.rotate", "receipt-keys", json!({})).await?;
@@ -103,10 +104,9 @@ pub struct ReceiptKey {
 
 async fn listed(core: &Core) -> Result<Vec<ReceiptKey>> {
     let keys = receipt_keys::published(core).await?;
-    let signing = receipt_keys::signing(core).await?;
     let listed = keys.into_iter().map(|key| {
-        let PublishedKey { key_id, signs_from, created_at, .. } = key;
-        ReceiptKey { signs: key_id == signing.id(), key_id, signs_from, created_at }
+        let PublishedKey { key_id, signs, signs_from, created_at, .. } = key;
+        ReceiptKey { key_id, signs, signs_from, created_at }
     });
     Ok(listed.collect())
 }
