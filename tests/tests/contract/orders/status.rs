@@ -155,6 +155,20 @@ async fn a_reference_and_a_transaction_of_an_event_are_names() {
     happen(&context, order, paid).await.assert_status(200);
 }
 
+#[tokio::test]
+async fn a_reason_of_an_event_has_words() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
+    for none in ["", " ", "a\nb", &"a".repeat(256)] {
+        let cancel = json!({"event": "cancel", "reason": none});
+        let refused = happen(&context, order, cancel).await.assert_status(422).json();
+        assert_eq!(refused["error"], "reason: 1 to 255 characters", "{none}");
+    }
+    let cancel = json!({"event": "cancel", "reason": "a".repeat(255)});
+    happen(&context, order, cancel).await.assert_status(200);
+}
+
 /// A hold as partners read it: the operator's words could warn a suspect.
 const ON_HOLD: &str = "The order is on hold.";
 

@@ -20,6 +20,7 @@ use crate::money::payments::locks::hold_for_order;
 use crate::money::payments::store::MANUAL;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
+use crate::operate::admin::reason;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{
@@ -30,7 +31,7 @@ use crate::trading::sell::status::SaleEvent;
 use rampart_types::JsonDecimal;
 use rampart_types::money::AMOUNT_MAX;
 
-/// Longest reason or reference, in characters.
+/// Longest reference, in characters.
 const TEXT_CHARS_MAX: usize = 255;
 
 /// `POST /admin/v1/orders/{id}/events`
@@ -129,7 +130,7 @@ struct NewEvent {
     /// The transaction on chain. 1 to 255 characters, none of control.
     transaction_id: Option<String>,
     /// For the audit and, but for that of `release`, the timeline. The partner sees it, but for
-    /// those of `hold` and `release`. At most 255 characters.
+    /// those of `hold` and `release`. 1 to 255 characters, none of control.
     reason: Option<String>,
 }
 
@@ -167,11 +168,12 @@ impl Name {
 impl NewEvent {
     /// Refuses members that the event does not take, and an amount that is none.
     fn check(&self) -> Result<()> {
-        let texts = [&self.reference, &self.transaction_id, &self.reason];
-        if texts.into_iter().flatten().any(|text| text.chars().count() > TEXT_CHARS_MAX) {
-            return Err(Denial::unprocessable("a text is longer than 255 characters").into());
+        if let Some(text) = &self.reason {
+            reason::check(text)?;
         }
-        let is_name = |text: &String| !text.is_empty() && !text.contains(char::is_control);
+        let is_name = |text: &String| {
+            (1..=TEXT_CHARS_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
+        };
         if ![&self.reference, &self.transaction_id].into_iter().flatten().all(is_name) {
             let reason = "reference, transactionId: 1 to 255 characters, none of control";
             return Err(Denial::unprocessable(reason).into());
