@@ -98,7 +98,7 @@ impl Core {
 
     /// The oldest order of each side and state, without those that wait for their user. One whose user is
     /// disabled or whose screening is not clear waits for an operator, and so does a sale whose account is
-    /// disabled.
+    /// disabled, or that has none.
     async fn measure_orders(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
@@ -118,7 +118,8 @@ impl Core {
                     or g.holds && array['user', 'screening-review'])
                 union all
                 select l.mode, 'sell', l.status, l.updated_at from (
-                    select c.mode, l.client_id, l.order_id, l.status, l.updated_at,
+                    select c.mode, l.client_id, l.order_id, l.status, l.updated_at, l.user_id,
+                        l.account_id,
                         row_number() over (partition by c.mode, l.status
                             order by l.updated_at) as place
                     from sell_order l join client c on c.client_id = l.client_id
@@ -126,7 +127,8 @@ impl Core {
                 ) l
                 cross join transfer_gate(l.client_id, l.order_id, $1) g
                 where l.place <= $3 and (l.status = 'blocked' or not g.is_held
-                    or g.holds && array['user', 'account', 'screening-review'])
+                    or g.holds && array['user', 'account', 'screening-review']
+                    or is_sale_without_account(l.mode, l.user_id, l.account_id))
             ) o
             group by o.mode, o.side, o.status
             "#,

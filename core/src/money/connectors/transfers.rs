@@ -40,7 +40,7 @@ pub(super) async fn command_transfers_of(
     Ok(())
 }
 
-/// True if a sale's user, account or checks hold its money back.
+/// True if a sale's user, account or checks hold its money back, or it has a user and no account.
 async fn is_held(conn: &mut Connection, core: &Core, key: OrderKey) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar!(
         r#"select is_held as "is_held!" from transfer_gate($1, $2, $3)"#,

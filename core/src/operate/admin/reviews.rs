@@ -103,9 +103,11 @@ impl Criteria {
                             and s.state = 'block' and s.decided_by is not null))
                 union all
                 select o.client_id, 'order', null, o.order_id::text, 'held', o.updated_at
-                from sell_order o cross join transfer_gate(o.client_id, o.order_id, $7) g
+                from sell_order o join client k on k.client_id = o.client_id
+                cross join transfer_gate(o.client_id, o.order_id, $7) g
                 where o.status = 'in progress' and o.status not in ('completed', 'cancelled')
                     and g.is_held and (g.holds && array['user', 'account']
+                        or is_sale_without_account(k.mode, o.user_id, o.account_id)
                         or exists (select from screening s
                         where s.client_id = o.client_id and s.user_id = o.user_id
                             and s.state = 'block' and s.decided_by is not null))

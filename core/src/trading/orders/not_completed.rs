@@ -62,7 +62,7 @@ impl Reason {
     }
 }
 
-/// The reason of a sale without an account for the payout, which no connector can make.
+/// The reason of a sale without an account for the payout. `transfer_gate` in the database holds a user's.
 pub(crate) const ACCOUNT_MISSING: Reason = Reason::of_support(
     "017",
     "The sale names no account to pay out to.",

@@ -1,5 +1,6 @@
 //! The money of a sale: it waits for its user and its account, as coins do.
 
+use super::screening::queue;
 use super::*;
 
 /// Valid, and nobody's.
@@ -93,6 +94,36 @@ async fn a_sale_that_names_no_account_says_so() {
     let reasons = shop.ada.get(&path).await.json()["orderNotCompletedReasons"].take();
     assert_eq!((&reasons[0]["code"], &reasons[0]["url"]), (&json!("017"), &Value::Null));
     assert_eq!(reasons[0]["supportActionRequired"], true);
+}
+
+#[tokio::test]
+async fn a_users_sale_without_an_account_is_paid_out_by_hand() {
+    let shop = Shop::open().await;
+    prepare(&shop).await;
+    let sale = confirm_to(&shop, Value::Null).await.assert_status(200).json();
+    let id = &sale["orderId"];
+    deposit(&shop).await;
+    assert!(transfers(&shop).await.is_empty());
+    assert!(states(&shop).await.is_empty(), "no connector knows whom it would pay");
+    assert_eq!(queue(&shop).await, [json!([id.to_string(), ["held"]])]);
+    let read = shop.ada.get(&format!("/api/v1/user/sell/orders/{id}")).await;
+    let read = read.assert_status(200).json();
+    assert_eq!(read["status"], "in progress");
+    assert_eq!(read["orderNotCompletedReasons"][0]["code"], "017");
+    let late = "update sell_order set updated_at = now() - interval '2 hours'";
+    sqlx::query(late).execute(shop.context.db()).await.unwrap();
+    shop.context.core().measure_money().await.unwrap();
+    let ages = &shop.context.core().metrics.order_age;
+    assert!(ages.with_label_values(&["live", "sell", "in progress"]).get() >= 7_200);
+    for kind in ["transfer-sent", "transfer-completed"] {
+        let body = json!({"partner": "acme", "kind": kind, "amount": read["price"]["amount"],
+            "currency": "EUR", "providerReference": "by-hand", "orderId": id,
+            "reason": "by hand"});
+        shop.decide("/admin/v1/payments", body).await.assert_status(201);
+    }
+    let read = shop.ada.get(&format!("/api/v1/user/sell/orders/{id}")).await;
+    assert_eq!(read.assert_status(200).json()["status"], "completed");
+    assert_eq!(queue(&shop).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

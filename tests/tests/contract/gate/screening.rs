@@ -20,7 +20,7 @@ impl Shop {
 }
 
 /// The orders of the review queue with their reasons.
-async fn queue(shop: &Shop) -> Vec<Value> {
+pub(super) async fn queue(shop: &Shop) -> Vec<Value> {
     let path = "/admin/v1/reviews?subject=order";
     let queue = shop.context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
     queue.as_array().unwrap().iter().map(|row| json!([row["id"], row["reasons"]])).collect()

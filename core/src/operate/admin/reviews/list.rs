@@ -32,7 +32,9 @@ impl Endpoint for ListReviews {
                   not over, whose payout came back when they were over, or whose screening is \
                   to decide: one that its provider has blocked, too. A paid order that is held \
                   by a user or an account that is disabled, or by a screening that an operator \
-                  has blocked, waits until that is undone or it is given back. An order is \
+                  has blocked, waits until that is undone or it is given back. So does a live \
+                  sale of a user without an account, until its money was sent by hand \
+                  (`transfer-sent`, then `transfer-completed`). An order is \
                   `owed` while money of it is with us that nobody gives back: a refund that was \
                   rejected after the release or was not told of for a week after its command was \
                   done, or a dispute that is won after the order was given back. That and what \
