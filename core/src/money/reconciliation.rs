@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use self::alone::{Coverage, in_books_alone, renamed};
+use self::alone::{Begin, Coverage, in_books_alone, renamed};
 use crate::Core;
 use crate::money::payments::report::{PaymentKind, Recorded, Report};
 use crate::money::payments::{record, store::currency_of};
@@ -45,12 +45,16 @@ pub(crate) struct Difference {
     #[schemars(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_references: Vec<String>,
+    /// Kind of the payment that the books have alone; that of a payout's begin also for its end.
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    kind: String,
 }
 
 impl Difference {
     /// The difference as answers have it.
     pub(crate) fn told(self) -> Self {
-        Self { account: String::new(), other_references: Vec::new(), ..self }
+        Self { account: String::new(), other_references: Vec::new(), kind: String::new(), ..self }
     }
 }
 
@@ -71,6 +75,8 @@ pub(crate) struct Reconciled {
     pub(crate) differences: Vec<Difference>,
     /// The statement's accounts; those of a reconciliation that is read again are left out.
     pub(crate) accounts: BTreeSet<Account>,
+    /// The payments that the statement has, by reference and kind; left out as these.
+    pub(crate) taken: BTreeSet<(String, String)>,
 }
 
 /// A payment of the connector in the books. What left is negative.
@@ -112,7 +118,7 @@ pub(crate) async fn reconcile(
 ) -> Result<Reconciled> {
     let mut result = Reconciled::default();
     let mut seen = HashSet::new();
-    let mut taken: HashSet<(String, String)> = HashSet::new();
+    let mut taken: BTreeSet<(String, String)> = BTreeSet::new();
     let coverage = Coverage::of(&lines);
     // A line of zero is a notice of the bank: it moves nothing.
     for line in lines.into_iter().filter(|line| !line.amount.is_zero()) {
@@ -147,11 +153,16 @@ pub(crate) async fn reconcile(
         }
     }
     let mut seen: Vec<String> = seen.into_iter().collect();
-    let begins = renamed(core, connector, &seen).await?;
-    seen.extend(begins);
+    for Begin { reference, kind, end } in renamed(core, connector, &seen).await? {
+        if taken.contains(&(end, kind.clone())) {
+            taken.insert((reference.clone(), kind));
+        }
+        seen.push(reference);
+    }
     result.differences.extend(in_books_alone(core, connector, &coverage, &seen).await?);
     result.differences.truncate(DIFFERENCES_MAX + 1);
     result.accounts = coverage.accounts;
+    result.taken = taken;
     Ok(result)
 }
 
@@ -166,6 +177,7 @@ fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
         booked_amount: booked.map(JsonDecimal),
         account: line.account.clone(),
         other_references,
+        kind: String::new(),
     }
 }
 

@@ -29,7 +29,7 @@ const MAY_FLOAT: [&str; 3] =
     ["core/src/platform/metrics.rs", "core/src/platform/metrics/", "proxy/src/commands/top/"];
 
 /// Tables that belong to no tenant. In every other one `client_id` comes first in the primary key.
-const GLOBAL_TABLES: [&str; 46] = [
+const GLOBAL_TABLES: [&str; 47] = [
     "acme_account",
     "acme_certificate",
     "acme_challenge",
@@ -66,6 +66,7 @@ const GLOBAL_TABLES: [&str; 46] = [
     "price_reading",
     "quote_hour",
     "receipt_key",
+    "reconciled_payment",
     "reconciliation",
     "refund_reference",
     "replication_mark",

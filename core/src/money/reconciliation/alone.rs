@@ -36,7 +36,8 @@ impl Coverage {
 }
 
 /// The payments of the statement's days and currencies whose references no line has, as many as are
-/// kept: an account of another currency, or an address of another asset, has a statement of its own.
+/// kept: an account of another currency, or an address of another asset, has a statement of its own. One
+/// that an earlier statement has is of another account in the currency, or of another page of this one.
 ///
 /// # Errors
 /// The database's.
@@ -57,9 +58,11 @@ pub(super) async fn in_books_alone(
     let rows = sqlx::query!(
         r#"
         select provider_reference as "provider_reference!", currency as "currency!",
-            amount as "amount!"
+            amount as "amount!", kind as "kind!"
         from (
             select p.provider_reference, p.currency, p.occurred_at, p.payment_id,
+                case p.kind when 'transfer-completed' then 'transfer-sent'
+                    when 'payout-confirmed' then 'payout-sent' else p.kind end as kind,
                 case when p.kind in ('received', 'deposit-received', 'transfer-returned',
                         'payout-failed', 'dispute-won') then p.amount
                     else coalesce((
@@ -81,16 +84,17 @@ pub(super) async fn in_books_alone(
                     select from refund_of_rest($1, p.provider_reference, p.amount)))
             union all
             -- by the provider's reference, not by that of the refund by hand
-            select c.provider_reference, p.currency, c.occurred_at, c.payment_id,
+            select c.provider_reference, p.currency, c.occurred_at, c.payment_id, p.kind,
                 -c.amount - c.rest
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.occurred_at >= $2 and c.occurred_at < $3
                 and p.currency = any ($6)
         ) moved
-        where amount <> 0 and not exists (
-            select from unnest($4::text[]) seen (reference)
-            where seen.reference = moved.provider_reference)
+        where amount <> 0 and not exists (select from unnest($4::text[]) seen (reference)
+                where seen.reference = moved.provider_reference)
+            and not exists (select from reconciled_payment r where r.connector = $1
+                and r.provider_reference = moved.provider_reference and r.kind = moved.kind)
         order by occurred_at, payment_id limit $5
         "#,
         connector,
@@ -110,19 +114,29 @@ pub(super) async fn in_books_alone(
         currency: row.currency,
         booked_amount: None,
         other_references: Vec::new(),
+        kind: row.kind,
     });
     Ok(missing.collect())
 }
 
-/// The references of payouts whose end is one of these: a transaction may have taken the place of the
-/// one that was told first. The end of a payout that had left moves nothing, and has no entry.
+/// The begin of a payout whose end has another name.
+pub(super) struct Begin {
+    pub(super) reference: String,
+    pub(super) kind: String,
+    /// The name of its end.
+    pub(super) end: String,
+}
+
+/// The begins of payouts whose end is one of these: a transaction may have taken the place of the one
+/// that was told first. The end of a payout that had left moves nothing, and has no entry.
 ///
 /// # Errors
 /// The database's.
-pub(super) async fn renamed(core: &Core, connector: &str, ends: &[String]) -> Result<Vec<String>> {
-    let begins = sqlx::query_scalar!(
+pub(super) async fn renamed(core: &Core, connector: &str, ends: &[String]) -> Result<Vec<Begin>> {
+    let begins = sqlx::query_as!(
+        Begin,
         r#"
-        select p.provider_reference
+        select p.provider_reference as reference, p.kind, e.provider_reference as "end"
         from payment e
         join payment p on p.client_id = e.client_id and p.order_id = e.order_id
         where e.connector = $1 and e.provider_reference = any ($2)

@@ -26,6 +26,7 @@ use crate::money::reconciliation::{Account, DIFFERENCES_MAX, Difference, Reconci
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::platform::crypto::sha256;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{Caip19, CurrencyCode};
 
@@ -114,6 +115,7 @@ impl Endpoint for Reconcile {
         )
         .fetch_one(&mut *tx)
         .await?;
+        keep_taken(&mut tx, id, &connector, &result).await?;
         let target = id.to_string();
         let detail = json!({
             "connector": connector,
@@ -125,6 +127,33 @@ impl Endpoint for Reconcile {
         tx.commit().await?;
         Ok(Created(Reconciliation::new(id, connector, result, created_at)))
     }
+}
+
+/// Stores the payments that the statement has, for those of other accounts and its other pages. They are
+/// in one order, so that two transactions never wait for each other.
+///
+/// # Errors
+/// The database's.
+async fn keep_taken(
+    conn: &mut Connection,
+    id: Uuid,
+    connector: &str,
+    result: &Reconciled,
+) -> Result<(), sqlx::Error> {
+    let (references, kinds): (Vec<String>, Vec<String>) = result.taken.iter().cloned().unzip();
+    sqlx::query!(
+        "insert into reconciled_payment (connector, provider_reference, kind, reconciliation_id) \
+         select $1, taken.reference, taken.kind, $2 \
+         from unnest($3::text[], $4::text[]) taken (reference, kind) \
+         on conflict do nothing",
+        connector,
+        id,
+        &references,
+        &kinds,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// The largest payment that finds its order by a statement of this operator; `None` is any.

@@ -87,6 +87,13 @@ async fn the_end_of_a_dispute_of_the_same_day_is_no_payment() {
     assert_eq!(made["differences"], json!([]));
 }
 
+/// Lays a statement of the account with this IBAN, which has one entry, beside the same books.
+async fn reconcile_account(context: &TestContext, iban: &str, entry: String) -> Value {
+    let account = format!("<Stmt><Acct><Id><IBAN>{iban}</IBAN></Id></Acct>");
+    let statement = camt(&[entry]).replace("<Stmt>", &account);
+    reconcile_at(context, "/admin/v1/reconciliations?connector=manual", &statement).await
+}
+
 /// The references of what is open of accounts at providers.
 async fn open(context: &TestContext) -> Vec<String> {
     let found = problems(context).await;
@@ -108,10 +115,8 @@ async fn a_statement_of_one_account_hides_no_difference_of_another() {
     assert_eq!(open(&context).await, ["fee-usd", "rent-eur"], "the last one of each");
 
     let of = async |iban: &str, reference: &str| {
-        let account = format!("<Stmt><Acct><Id><IBAN>{iban}</IBAN></Id></Acct>");
         let debit = credit(reference, "").replace("CRDT", "DBIT");
-        let statement = camt(&[debit]).replace("<Stmt>", &account);
-        reconcile_at(&context, "/admin/v1/reconciliations?connector=manual", &statement).await
+        reconcile_account(&context, iban, debit).await
     };
     of("NL02ABNA0123456789", "one-1").await;
     of("NL58ABNA0000000001", "other-1").await;
@@ -121,4 +126,31 @@ async fn a_statement_of_one_account_hides_no_difference_of_another() {
     assert_eq!(open(&context).await, ["fee-usd", "one-2", "other-1"]);
     reconcile(&context, "2026-03-01,0,EUR,notice\n").await;
     assert_eq!(open(&context).await, ["fee-usd"], "it is of any account in euros");
+}
+
+#[tokio::test]
+async fn a_payment_that_another_statement_has_is_not_in_the_books_alone() {
+    // Another account in the currency at the connector, or another page of one statement.
+    for other in ["NL58ABNA0000000001", "NL02ABNA0123456789"] {
+        let context = TestContext::start().await;
+        context.partner("acme").await;
+        for reference in ["one", "two", "nowhere"] {
+            let paid = json!({"occurredAt": "2026-03-01T09:00:00Z"});
+            pay(&context, reference, paid).await.assert_status(201);
+        }
+        let of = async |iban: &str, reference: &str| {
+            differences(&reconcile_account(&context, iban, credit(reference, "")).await)
+        };
+        let first = of("NL02ABNA0123456789", "one").await;
+        assert_eq!(first, ["books two 100", "books nowhere 100"], "nobody has read the other");
+        assert_eq!(of(other, "two").await, ["books nowhere 100"], "{other}");
+        assert!(!open(&context).await.contains(&"two".to_owned()), "{other}");
+        assert_eq!(of("NL02ABNA0123456789", "one").await, ["books nowhere 100"], "{other}");
+
+        // The payment stands on a statement, and that it was given back on none.
+        let back = json!({"kind": "refunded", "occurredAt": "2026-03-02T09:00:00Z"});
+        pay(&context, "one", back).await.assert_status(201);
+        let made = reconcile(&context, "2026-03-02,1,EUR,other\n").await;
+        assert_eq!(differences(&made), ["books one -100"], "{other}");
+    }
 }

@@ -30,7 +30,8 @@ impl Open {
 
 /// Checks every account that was ever reconciled. A difference ends when the books have the
 /// statement's amount under one of its references, which they have for an earlier line where they had
-/// it at the time, or when a later statement does not show it.
+/// it at the time, when a later statement does not show it, or when one of any account has what the
+/// books had alone.
 pub(super) async fn check(core: &Core) -> Result<Page> {
     let checked =
         sqlx::query_scalar!(r#"select count(*) as "checked!" from last_reconciliations()"#)
@@ -45,13 +46,19 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
         join reconciliation r on r.reconciliation_id = last.reconciliation_id
         cross join lateral jsonb_to_recordset(r.differences)
             as d (side text, account text, "providerReference" text, amount numeric, currency text,
-                "bookedAmount" numeric, "otherReferences" jsonb)
+                "bookedAmount" numeric, "otherReferences" jsonb, kind text)
         cross join lateral (
             select array_append(array(
                 select jsonb_array_elements_text(coalesce(d."otherReferences", '[]'))),
                 d."providerReference") as "references") named
         where (last.currency is null
                 or d.currency = last.currency and coalesce(d.account, '') = last.account)
+            -- when it was listed, none had it
+            and not (d.side = 'books' and exists (
+                select from reconciled_payment r
+                where r.connector = last.connector
+                    and r.provider_reference = d."providerReference"
+                    and r.kind = coalesce(d.kind, r.kind)))
             and (d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
             or not exists (
             select from payment p
