@@ -3,7 +3,7 @@
 
 mod alone;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -91,6 +91,8 @@ struct Booked {
     is_named: bool,
     /// Gives back, or takes, the payment that came in under its own reference.
     takes_back: bool,
+    /// Its partner and order, if it names one.
+    order: Option<String>,
 }
 
 impl Booked {
@@ -138,6 +140,10 @@ pub(crate) async fn reconcile(
             seen.insert(payment.reference.clone());
             taken.insert(payment.key());
             result.matched += 1;
+        } else if let Some(parts) = parts_of_line(&line, &booked, &taken) {
+            seen.extend(parts.iter().map(|payment| payment.reference.clone()));
+            taken.extend(parts.iter().map(|payment| payment.key()));
+            result.matched += 1;
         } else if let Some(payment) = booked.iter().find(|payment| payment.is_same(&line)) {
             result.differences.push(difference("statement", &line, Some(payment.amount)));
         } else if let Some(other) = booked.iter().find(is_other) {
@@ -164,6 +170,30 @@ pub(crate) async fn reconcile(
     result.accounts = coverage.accounts;
     result.taken = taken;
     Ok(result)
+}
+
+/// The payouts of a transaction that paid several orders, if its one line is all of them.
+fn parts_of_line<'a>(
+    line: &Line,
+    booked: &'a [Booked],
+    taken: &BTreeSet<(String, String)>,
+) -> Option<Vec<&'a Booked>> {
+    let is_part = |payment: &&Booked| {
+        payment.kind == PaymentKind::PayoutSent.as_str()
+            && payment.is_named
+            && payment.order.is_some()
+            && payment.currency == line.currency
+            && !taken.contains(&payment.key())
+    };
+    let parts: Vec<&Booked> = booked.iter().filter(is_part).collect();
+    let mut amounts = BTreeMap::new();
+    for payment in &parts {
+        // Begin and end of a payout are two reports of one amount.
+        amounts.entry(&payment.order).or_insert(payment.amount);
+    }
+    let mut each = amounts.values();
+    let whole = each.try_fold(Decimal::ZERO, |sum, amount| sum.checked_add(*amount));
+    (amounts.len() > 1 && whole == Some(line.amount)).then_some(parts)
 }
 
 fn difference(side: &str, line: &Line, booked: Option<Decimal>) -> Difference {
@@ -223,7 +253,8 @@ fn references(line: &Line) -> Vec<String> {
 }
 
 /// The payments of these references, and what was recorded of the line under an earlier name; a
-/// payout's begin stands for its end.
+/// payout's begin stands for its end. A transaction that paid several orders is named by one of them as
+/// it is, and by the others behind their order's number.
 async fn find(
     core: &Core,
     connector: &str,
@@ -242,10 +273,15 @@ async fn find(
                     'payout-failed', 'disputed', 'dispute-won')
             union
             select client_id, payment_id from payment_alias where provider_reference = any ($3)
+            union
+            select client_id, payment_id from payment
+            where connector = $1 and transaction_id = any ($3)
+                and provider_reference = order_id::text || '/' || transaction_id
+                and kind in ('payout-sent', 'payout-confirmed', 'payout-failed')
         )
         select reference as "reference!", currency as "currency!", occurred_at as "occurred_at!",
             kind as "kind!", amount as "amount!", is_named as "is_named!",
-            takes_back as "takes_back!"
+            takes_back as "takes_back!", "order" as "order?"
         from (
             select p.provider_reference as reference, p.currency, p.occurred_at, p.recorded_at,
                 p.payment_id,
@@ -254,11 +290,15 @@ async fn find(
                 case when kind in ('received', 'deposit-received', 'transfer-returned',
                         'payout-failed', 'dispute-won')
                     then amount else -amount end as amount,
-                p.provider_reference = any ($3) or exists (
-                    select from payment_alias a
-                    where a.client_id = p.client_id and a.payment_id = p.payment_id
-                        and a.provider_reference = any ($3)) as is_named,
-                kind in ('refunded', 'disputed') and p.original_reference is null as takes_back
+                p.provider_reference = any ($3)
+                    or coalesce(p.transaction_id = any ($3)
+                        and p.provider_reference = p.order_id::text || '/' || p.transaction_id, false)
+                    or exists (
+                        select from payment_alias a
+                        where a.client_id = p.client_id and a.payment_id = p.payment_id
+                            and a.provider_reference = any ($3)) as is_named,
+                kind in ('refunded', 'disputed') and p.original_reference is null as takes_back,
+                p.client_id::text || '/' || p.order_id::text as "order"
             from named n
             join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
             where p.connector = $1
@@ -267,7 +307,7 @@ async fn find(
                     select from refund_of_rest($1, p.provider_reference, p.amount)))
             union all
             select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
-                p.kind, -c.amount - c.rest, c.provider_reference = any ($3), false
+                p.kind, -c.amount - c.rest, c.provider_reference = any ($3), false, null
             from refund_confirmation c
             join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
             where c.connector = $1 and c.provider_reference = any ($2)

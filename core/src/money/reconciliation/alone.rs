@@ -48,9 +48,8 @@ pub(super) async fn in_books_alone(
     seen: &[String],
 ) -> Result<Vec<Difference>> {
     let Coverage { days, accounts } = coverage;
-    let Some((first, last)) = days.iter().min().zip(days.iter().max()) else {
-        return Ok(Vec::new());
-    };
+    let span = days.iter().min().zip(days.iter().max());
+    let Some((first, last)) = span else { return Ok(Vec::new()) };
     let currencies: Vec<String> = accounts.iter().map(|account| account.currency.clone()).collect();
     // A payout is reported by its begin and by its end: the one that moved it has the entry.
     let until = *last + chrono::TimeDelta::days(1);

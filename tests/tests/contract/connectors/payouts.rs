@@ -1,5 +1,7 @@
 //! Payouts of orders that wait while a connector sends their coins, or that fail.
 
+use rust_decimal::Decimal;
+
 use super::purchase::{live, paid, paid_order, payable_order, status};
 use super::refunds_by_hand::reconciled;
 use super::*;
@@ -124,6 +126,34 @@ async fn one_transaction_sends_the_coins_of_several_orders() {
     assert_eq!(count(&context, named).await, 3);
     let sent = "select count(*) from ledger_entry where kind = 'payout-sent'";
     assert_eq!(count(&context, sent).await, 3);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_transaction_of_several_orders_is_as_many_lines_of_a_statement_or_one() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (mut payments, mut payouts, mut sum) = (Vec::new(), Vec::new(), Decimal::ZERO);
+    for fiat in [100, 120, 250] {
+        let order = payable_order(&acme, &connector, fiat).await;
+        connector.event(paid(&order, fiat)).await.assert_status(200);
+        let payout = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+        let amount = &payout["body"]["amount"];
+        payments.push(format!("2026-03-01,{fiat},EUR,pay-{}\n", order.id));
+        payouts.push(format!("2026-03-01,-{amount},BTC,0xab\n"));
+        sum += amount.to_string().parse::<Decimal>().unwrap();
+    }
+    // The notice lets the statement cover every day.
+    let statement = |payouts: &str| {
+        let payments = payments.concat();
+        format!(
+            "date,amount,currency,providerReference\n{payments}{payouts}2999-12-31,0,EUR,notice\n"
+        )
+    };
+    let whole = statement(&format!("2026-03-01,-{sum},BTC,0xab\n"));
+    assert_eq!(reconciled(&context, &whole).await, (json!(4), json!([])));
+    let each = statement(&payouts.concat());
+    assert_eq!(reconciled(&context, &each).await, (json!(6), json!([])));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
