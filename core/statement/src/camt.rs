@@ -4,6 +4,7 @@
 mod element;
 mod names;
 mod parties;
+mod twins;
 
 use chrono::NaiveDate;
 use quick_xml::Reader;
@@ -14,6 +15,7 @@ use rust_decimal::Decimal;
 use self::element::{attribute, is_of_camt, local_name};
 use self::names::Names;
 use self::parties::Parties;
+use self::twins::Twins;
 use super::{
     LINE_END, LINES_MAX, Line, NOT_PROVIDED, Unreadable, amount, bounded, day, is_placeholder,
     plain, stored_reference,
@@ -95,6 +97,7 @@ struct Statement {
     currency: String,
     /// IBAN of the account.
     account: String,
+    twins: Twins,
     is_camt: bool,
     entry: Entry,
     details: Option<Details>,
@@ -105,6 +108,8 @@ struct Statement {
 struct Entry {
     line: Line,
     names: Names,
+    /// Its number in the statement; empty where it has none.
+    number: String,
     is_debit: Option<bool>,
     is_booked: bool,
     /// The bank takes an earlier entry back.
@@ -133,7 +138,10 @@ impl Statement {
         self.text.clear();
         match path.last().map(String::as_str) {
             Some("BkToCstmrStmt") => self.is_camt = true,
-            Some("Stmt") => self.account.clear(),
+            Some("Stmt") => {
+                self.account.clear();
+                self.twins = Twins::default();
+            }
             Some("Ntry") => self.entry = Entry { is_booked: true, ..Entry::default() },
             Some("TxDtls") => self.details = Some(Details::default()),
             Some("Amt") => {
@@ -164,11 +172,13 @@ impl Statement {
             None => self.entry.read(&names, text.trim(), &self.currency)?,
         }
         if names.is_empty() {
-            let entry = std::mem::take(&mut self.entry);
+            let mut entry = std::mem::take(&mut self.entry);
+            let number = std::mem::take(&mut entry.number);
             if entry.is_booked && entry.is_debit.is_none() {
                 return Err("an entry is neither a credit nor a debit");
             }
-            for line in entry.lines(&self.account) {
+            for mut line in entry.lines(&self.account) {
+                self.twins.tell_apart(&number, &mut line);
                 self.lines.push(Line { account: self.account.clone(), ..line });
             }
         }
@@ -190,7 +200,10 @@ impl Entry {
             ["Sts", "Cd"] => self.is_booked = text == "BOOK",
             ["BookgDt", "Dt" | "DtTm"] => self.line.date = Some(date(text)?),
             ["AcctSvcrRef"] => self.names.read_own(text),
-            ["NtryRef"] => self.names.read_other(text),
+            ["NtryRef"] => {
+                self.number = plain(text);
+                self.names.read_other(text);
+            }
             ["AddtlNtryInf"] => self.line.reference = bounded(text),
             ["BkTxCd", "Domn", "Fmly", "SubFmlyCd"] if RETURNS.contains(&text) => {
                 UNKNOWN_REASON.clone_into(&mut self.line.return_reason);

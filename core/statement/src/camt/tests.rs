@@ -123,6 +123,29 @@ fn a_name_that_a_batch_gives_to_all_of_its_transactions_is_none_of_theirs() {
 }
 
 #[test]
+fn entries_that_a_bank_has_named_alike_are_told_apart_by_their_numbers() {
+    let numbered = |number: &str| {
+        ENTRY.replace("<AcctSvcrRef>", &format!("<NtryRef>{number}</NtryRef><AcctSvcrRef>"))
+    };
+    let names = |entries: &[String]| {
+        let lines = crate::read(statement(&entries.concat()).as_bytes()).unwrap();
+        assert!(lines.iter().all(|line| line.earlier_references.is_empty()), "{lines:?}");
+        lines.into_iter().map(|line| line.provider_reference).collect::<Vec<_>>()
+    };
+    let three = ["bank-1", "bank-1#2", "bank-1#3"];
+    assert_eq!(names(&["1", "2", "3"].map(numbered)), three);
+    assert_eq!(names(&["7", "8", "9"].map(numbered)), three, "in a statement of another period");
+    // The bank may have listed one payment twice.
+    for entries in [["1", "1"].map(numbered), [ENTRY.to_owned(), numbered("2")]] {
+        assert_eq!(names(&entries), ["bank-1", "bank-1"]);
+    }
+    let of_another_amount = numbered("2").replace("250.00", "20.00");
+    assert_eq!(names(&[numbered("1"), of_another_amount]), ["bank-1", "bank-1"]);
+    let other = numbered("1") + "</Stmt><Stmt>" + &numbered("2");
+    assert_eq!(names(&[other]), ["bank-1", "bank-1"], "in two statements it may be one");
+}
+
+#[test]
 fn of_transactions_that_do_not_say_how_much_they_are_none_is_the_whole() {
     let (euros, dollars) = ("<Amt Ccy=\"EUR\">100</Amt>", "<Amt Ccy=\"USD\">110</Amt>");
     let in_both = format!("{euros}<AmtDtls><TxAmt>{dollars}</TxAmt></AmtDtls>");

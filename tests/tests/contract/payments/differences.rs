@@ -154,3 +154,21 @@ async fn a_payment_that_another_statement_has_is_not_in_the_books_alone() {
         assert_eq!(differences(&made), ["books one -100"], "{other}");
     }
 }
+
+#[tokio::test]
+async fn equal_entries_with_numbers_of_their_own_are_as_many_payments() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let numbered = |number: u8| {
+        let number = format!("<NtryRef>{number}</NtryRef><AcctSvcrRef>");
+        credit("bank-1", "").replace("<AcctSvcrRef>", &number)
+    };
+    let statement = camt(&[1, 2].map(numbered));
+    for (matched, recorded) in [(0, 2), (2, 0)] {
+        let path = "/admin/v1/reconciliations?connector=manual";
+        let made = reconcile_at(&context, path, &statement).await;
+        let seen = (&made["matched"], &made["recorded"]);
+        assert_eq!(seen, (&json!(matched), &json!(recorded)));
+        assert_eq!(made["differences"], json!([]));
+    }
+}
