@@ -63,8 +63,9 @@ async fn take(bank: &Bank, file: &OsStr) -> Result<(), String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         bytes => bytes.map_err(failed)?,
     };
-    let lines = parse(&bytes).and_then(|lines| of_account(lines, &bank.settings.account));
-    let lines = match lines {
+    let parsed = parse(&bytes);
+    let all = parsed.as_ref().map_or(0, Vec::len);
+    let lines = match parsed.and_then(|lines| of_account(lines, &bank.settings.account)) {
         Ok(lines) => lines,
         Err(reason) if is_settled(&path).map_err(failed)? => {
             tracing::error!(name, %reason, "a statement is refused");
@@ -100,7 +101,8 @@ async fn take(bank: &Bank, file: &OsStr) -> Result<(), String> {
     if !bank.folder.keep(file, &bytes).map_err(failed)? {
         tracing::warn!(name, "another statement has come under its name, and is read next");
     }
-    tracing::info!(name, told, known, "a statement was read");
+    let others = all - lines.len();
+    tracing::info!(name, told, known, others, "a statement was read");
     Ok(())
 }
 
@@ -135,15 +137,23 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
     rampart_statement::read(bytes)
 }
 
-/// The lines, if all of them are the account's.
+/// The account's lines: a file may have a statement for each of several accounts.
+///
+/// # Errors
+/// When it has lines and none of them is the account's, or one of them may be.
 pub(crate) fn of_account(lines: Vec<Line>, account: &Account) -> Result<Vec<Line>, Unreadable> {
-    match lines.iter().find(|line| line.account != account.iban) {
-        Some(_) => Err(Unreadable("it is of another account".to_owned())),
-        None if lines.iter().any(|line| line.date.is_none()) => {
-            Err(Unreadable("a line has no day of booking".to_owned()))
-        }
-        None => Ok(lines),
+    let unreadable = |reason: &str| Err(Unreadable(reason.to_owned()));
+    let is_empty = lines.is_empty();
+    let is_anybodys = lines.iter().any(|line| line.account.is_empty());
+    let mut own = lines;
+    own.retain(|line| line.account == account.iban);
+    if is_anybodys || own.is_empty() && !is_empty {
+        return unreadable("it is of another account");
     }
+    if own.iter().any(|line| line.date.is_none()) {
+        return unreadable("a line has no day of booking");
+    }
+    Ok(own)
 }
 
 /// True if the file is there, and nobody has written to it for a while.
@@ -258,6 +268,28 @@ pub(crate) mod tests {
         let heard = heard.join().unwrap();
         assert!(heard.len() == 4 && heard[3].contains("bank-4"), "{heard:?}");
         assert!(place.names("inbox").is_empty() && place.names("taken").len() == 1);
+    }
+
+    #[tokio::test]
+    async fn a_file_with_statements_of_several_accounts_is_read_for_the_own_one() {
+        let place = Place::make();
+        let (url, heard) = edge(&[200]);
+        let bank = bank(&place, &url);
+        let own = statement(&[entry("bank-1", "CRDT", "")]);
+        let stmt = "<Stmt><Id>2</Id><Acct><Id><IBAN>NL20INGB0001234567</IBAN></Id></Acct>";
+        let others = format!("{stmt}{}</Stmt>", entry("bank-2", "CRDT", ""));
+        let both = own.replace("</Stmt>", &format!("</Stmt>{others}"));
+        fs::write(place.0.join("inbox/both.xml"), &both).unwrap();
+        take(&bank, "both.xml".as_ref()).await.unwrap();
+        let heard = heard.join().unwrap();
+        assert!(heard.len() == 1 && heard[0].contains("bank-1"), "{heard:?}");
+        assert!(place.names("inbox").is_empty() && place.names("taken").len() == 1);
+
+        let account = &bank.settings.account;
+        let unnamed = both.replace("<Acct><Id><IBAN>NL20INGB0001234567</IBAN></Id></Acct>", "");
+        for text in [unnamed, own.replace("NL02ABNA0123456789", "NL20INGB0001234567")] {
+            assert!(of_account(parse(text.as_bytes()).unwrap(), account).is_err(), "{text}");
+        }
     }
 
     #[test]
