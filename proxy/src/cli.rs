@@ -46,7 +46,7 @@ macro_rules! commands {
                 match self {
                     $(
                         $(Self::$name(command) => <$command as Run>::run(command),)?
-                        $(Self::$name { target, group } => <$group as Call>::call(group, &target),)?
+                        $(Self::$name { target, group } => <$group>::call(&group, &target),)?
                     )+
                 }
             }

@@ -19,7 +19,7 @@ pub(crate) mod overview;
 pub(crate) mod partner;
 pub(crate) mod payment;
 pub(crate) mod policy;
-mod query;
+mod request;
 pub(crate) mod schema;
 pub(crate) mod shell;
 pub(crate) mod table;
@@ -29,15 +29,17 @@ pub(crate) mod user;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use http::Method;
+use serde::Serialize;
 use serde_json::Value;
 
 use self::arguments::{Members, Page};
-use self::query::{path, query};
+use self::request::{path, query, request};
 use self::table::Format;
 use crate::admin_client::{AdminClient, Body};
 use crate::config::Config;
+use crate::output;
 use crate::server;
 use crate::startup_error::{Context as _, StartupError};
 
@@ -75,7 +77,7 @@ impl ConfigFile {
 /// A command that calls a running edge.
 pub(crate) trait Call {
     /// Makes the call and prints its answer.
-    fn call(self, target: &Target) -> Result<(), StartupError>;
+    fn call(&self, target: &Target) -> Result<(), StartupError>;
 }
 
 /// The edge that is called, and the form in which its answer is printed.
@@ -96,55 +98,58 @@ impl Target {
         self.format.print_members(&self.settings.ask(work)?)
     }
 
-    /// Makes one call to the path of these parts and prints its answer.
+    /// Makes one call and prints its answer.
     pub(crate) fn send(
         &self,
         method: Method,
-        parts: &[&str],
+        path: &str,
         body: impl Into<Body>,
     ) -> Result<(), StartupError> {
-        let (path, body) = (path(parts), body.into());
-        self.run(async |admin| admin.call(method, &path, body).await)
+        let body = body.into();
+        self.run(async |admin| admin.call(method, path, body).await)
     }
 
-    /// Reads what is at the path of these parts and prints it.
-    pub(crate) fn get(&self, parts: &[&str]) -> Result<(), StartupError> {
-        self.send(Method::GET, parts, Body::None)
+    /// Makes a call, such as `POST partners/{slug}/staff`, with a command's arguments; prints its answer.
+    pub(crate) fn call(&self, call: &str, arguments: &impl Serialize) -> Result<(), StartupError> {
+        let (method, path, body) = request(call, arguments)?;
+        self.send(method, &path, body)
     }
 
-    /// Makes a POST without a body and prints its answer.
-    pub(crate) fn post(&self, parts: &[&str]) -> Result<(), StartupError> {
-        self.send(Method::POST, parts, Body::None)
+    /// Prints the page of a list that the arguments ask for, in columns as [`Format::print`] has
+    /// them. If another page follows, standard error says how to ask for it.
+    pub(crate) fn list(
+        &self,
+        path: &str,
+        arguments: &impl Serialize,
+        columns: &str,
+    ) -> Result<(), StartupError> {
+        let (_, path, _) = request(&format!("GET {path}"), arguments)?;
+        let (rows, last) = self.settings.ask(async |admin| admin.page(&path).await)?;
+        self.format.print(&rows, &rows, columns)?;
+        if let Some(last) = last {
+            output::note(&format!("more rows follow: --after {last}"));
+        }
+        Ok(())
     }
 
-    /// Deletes what is at the path of these parts and prints the answer.
-    pub(crate) fn delete(&self, parts: &[&str]) -> Result<(), StartupError> {
-        self.send(Method::DELETE, parts, Body::None)
-    }
-
-    /// Makes one call and writes its answer to a file.
+    /// Makes a call with a command's arguments and writes its answer to a file.
     pub(crate) fn save(
         &self,
         file: &Path,
-        method: Method,
-        path: &str,
-        body: Body,
+        call: &str,
+        arguments: &impl Serialize,
     ) -> Result<(), StartupError> {
-        let bytes = self.settings.ask(async |admin| admin.download(method, path, body).await)?;
+        let (method, path, body) = request(call, arguments)?;
+        let bytes = self.settings.ask(async |admin| admin.download(method, &path, body).await)?;
         write_file(file, &bytes)
     }
 }
 
 /// One object.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ObjectArgs {
     /// Its id.
     id: String,
-}
-
-/// The name of a possible value of an argument.
-fn possible_value(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |named| named.get_name().to_owned())
 }
 
 /// The bytes of a file.

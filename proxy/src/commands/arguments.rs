@@ -2,14 +2,14 @@
 //! (`level=2`, `verification.identity=verified`).
 
 use clap::Args;
-use http::Method;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{StartupError, Target, path, query};
-use crate::output;
+use super::StartupError;
 
 /// A page of a list.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Page {
     /// Begin behind this row, which the page before has named.
     #[arg(long, value_name = "ID")]
@@ -19,30 +19,7 @@ pub(crate) struct Page {
     limit: Option<u16>,
 }
 
-impl Page {
-    /// Prints the page of the rows that meet the criteria, in columns as [`Format::print`] has them.
-    /// If another page follows, standard error says how to ask for it.
-    ///
-    /// [`Format::print`]: super::Format::print
-    pub(crate) fn print<const N: usize>(
-        self,
-        target: &Target,
-        list: &[&str],
-        criteria: [(&str, Option<String>); N],
-        columns: &str,
-    ) -> Result<(), StartupError> {
-        let page = [("after", self.after), ("limit", self.limit.map(|limit| limit.to_string()))];
-        let path = path(list) + &query(criteria.into_iter().chain(page));
-        let (rows, last) = target.settings.ask(async |admin| admin.page(&path).await)?;
-        target.format.print(&rows, &rows, columns)?;
-        if let Some(last) = last {
-            output::note(&format!("more rows follow: --after {last}"));
-        }
-        Ok(())
-    }
-}
-
-/// Arguments of a command that sends members of an object and prints the answer.
+/// Members of an object that a command sends. They are the body of its call.
 #[derive(Debug, Args)]
 pub(crate) struct Members {
     /// A member of the request: a value that is JSON (`true`, `2.5`, `null`, `["NL"]`, `"007"`)
@@ -51,15 +28,9 @@ pub(crate) struct Members {
     members: Vec<String>,
 }
 
-impl Members {
-    /// Makes one call with the members as its body, and prints its answer.
-    pub(crate) fn send(
-        &self,
-        target: &Target,
-        method: Method,
-        parts: &[&str],
-    ) -> Result<(), StartupError> {
-        target.send(method, parts, body(&self.members)?)
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        body(&self.members).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rampart audit list|verify`.
 
 use clap::Subcommand;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Call, Page, StartupError, Target, query};
@@ -8,15 +9,18 @@ use super::{Call, Page, StartupError, Target, query};
 pub(super) const COLUMNS: &str = "AT at, ACTOR actor, ACTION action, TARGET target, DETAIL detail";
 
 /// The audit: what operators did.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Audit {
     /// List the entries that meet every criterion, newest first.
     List {
         /// A partner's slug, an order's number, a user's id …
         #[arg(long)]
+        #[serde(rename = "target")]
         of: Option<String>,
         /// Name of the operator, or who else made the changes.
         #[arg(long, value_name = "NAME")]
+        #[serde(rename = "actor")]
         by: Option<String>,
         /// Such as partner.change.
         #[arg(long)]
@@ -40,25 +44,16 @@ pub(crate) enum Audit {
 }
 
 impl Call for Audit {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { of, by, action, from, before, page } => {
-                let criteria = [
-                    ("target", of),
-                    ("actor", by),
-                    ("action", action),
-                    ("from", from),
-                    ("before", before),
-                ];
-                page.print(target, &["audit"], criteria, COLUMNS)
-            }
+            Self::List { .. } => target.list("audit", self, COLUMNS),
             Self::Verify { after } => target.run(async |admin| {
                 let read = async |place: Option<(String, String)>| {
                     let (after, mac) = place.unzip();
                     let criteria = query([("after", after), ("mac", mac)]);
                     admin.get(&format!("audit/verification{criteria}")).await
                 };
-                verify(read, after).await
+                verify(read, after.as_deref()).await
             }),
         }
     }
@@ -69,9 +64,9 @@ impl Call for Audit {
 /// the failure says where to go on.
 async fn verify(
     mut read: impl AsyncFnMut(Option<(String, String)>) -> Result<Value, StartupError>,
-    after: Option<String>,
+    after: Option<&str>,
 ) -> Result<Value, StartupError> {
-    let mut start = match after.as_deref().map(|place| place.split_once(':')) {
+    let mut start = match after.map(|place| place.split_once(':')) {
         None => None,
         Some(Some((position, mac))) => Some((position.to_owned(), mac.to_owned())),
         Some(None) => return Err(StartupError::from("--after is not POSITION:MAC")),
@@ -126,7 +121,7 @@ mod tests {
         };
         let failed = verify(read, None).await.unwrap_err().to_string();
         assert!(failed.ends_with("up to there it is intact: --after 5:ab"), "{failed}");
-        let failed = verify(read, Some("5:ab".to_owned())).await.unwrap_err().to_string();
+        let failed = verify(read, Some("5:ab")).await.unwrap_err().to_string();
         assert_eq!(failed, "the admin listener does not answer");
     }
 

@@ -1,17 +1,17 @@
 //! `rampart review` and `rampart screening`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use http::Method;
-use serde_json::json;
+use serde::Serialize;
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target, possible_value};
+use super::{Call, ObjectArgs, Page, StartupError, Target};
 
 pub(super) const REVIEWS: &str = "\
     WAITING SINCE waitingSince, SUBJECT subject, ID id, PARTNER partner, REASONS reasons, \
     CLAIMED BY claimedBy, CLAIMED UNTIL claimedUntil";
 
 /// Users and orders that wait for a person.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Review {
     /// List them, oldest first.
     List {
@@ -31,7 +31,8 @@ pub(crate) enum Review {
 }
 
 /// A user or an order.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Subject {
     /// A user.
     User,
@@ -40,7 +41,7 @@ pub(crate) enum Subject {
 }
 
 /// One subject of the queue.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ReviewArgs {
     subject: Subject,
     /// The user's uuid or the order's number.
@@ -48,19 +49,11 @@ pub(crate) struct ReviewArgs {
 }
 
 impl Call for Review {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let claim = |review: ReviewArgs, method| {
-            let subject = possible_value(&review.subject);
-            target.send(method, &["reviews", &subject, &review.id, "claim"], Body::None)
-        };
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { subject, partner, page } => {
-                let subject = subject.as_ref().map(possible_value);
-                let criteria = [("subject", subject), ("partner", partner)];
-                page.print(target, &["reviews"], criteria, REVIEWS)
-            }
-            Self::Claim(review) => claim(review, Method::POST),
-            Self::Release(review) => claim(review, Method::DELETE),
+            Self::List { .. } => target.list("reviews", self, REVIEWS),
+            Self::Claim(review) => target.call("POST reviews/{subject}/{id}/claim", review),
+            Self::Release(review) => target.call("DELETE reviews/{subject}/{id}/claim", review),
         }
     }
 }
@@ -69,7 +62,8 @@ pub(super) const SCREENINGS: &str =
     "CREATED createdAt, ID id, PARTNER partner, ORDER orderId, USER userId, STATE state";
 
 /// Screenings of wallets and persons.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Screening {
     /// List those of a state, oldest first: those that wait for an operator if none is given.
     List {
@@ -81,9 +75,11 @@ pub(crate) enum Screening {
         partner: Option<String>,
         /// The number of the order whose wallet it is of.
         #[arg(long)]
+        #[serde(rename = "orderId")]
         order: Option<String>,
         /// The person that it is of.
         #[arg(long, value_name = "UUID")]
+        #[serde(rename = "userId")]
         user: Option<String>,
         #[command(flatten)]
         page: Page,
@@ -102,7 +98,8 @@ pub(crate) enum Screening {
 }
 
 /// The state of a screening.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     /// Nobody has decided yet.
     Pending,
@@ -113,11 +110,14 @@ pub(crate) enum State {
     /// Coins must not leave.
     Block,
     /// Each of them.
+    // Null, so no criterion.
+    #[serde(untagged)]
     Any,
 }
 
 /// An operator's decision.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Decision {
     /// Nothing is held against it.
     Clear,
@@ -126,19 +126,11 @@ pub(crate) enum Decision {
 }
 
 impl Call for Screening {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { state, partner, order, user, page } => {
-                let state = (state != State::Any).then(|| possible_value(&state));
-                let criteria =
-                    [("state", state), ("partner", partner), ("orderId", order), ("userId", user)];
-                page.print(target, &["screenings"], criteria, SCREENINGS)
-            }
-            Self::Show(screening) => target.get(&["screenings", &screening.id]),
-            Self::Decide { id, decision, reason } => {
-                let body = json!({ "decision": possible_value(&decision), "reason": reason });
-                target.send(Method::POST, &["screenings", &id, "decision"], body)
-            }
+            Self::List { .. } => target.list("screenings", self, SCREENINGS),
+            Self::Show(screening) => target.call("GET screenings/{id}", screening),
+            Self::Decide { .. } => target.call("POST screenings/{id}/decision", self),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use http::Method;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Call, Page, StartupError, Target, read_json};
@@ -14,7 +14,8 @@ pub(super) const CONNECTORS: &str = "\
     FAILURES failures, CAPABILITIES capabilities, METHODS methods, ASSETS assets";
 
 /// Connectors, which talk to providers, and their tokens.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Connector {
     /// Make a connector and print its token, once.
     #[command(visible_alias = "create")]
@@ -44,6 +45,7 @@ pub(crate) enum Connector {
         name: String,
         /// Time that earlier tokens live on; a day if not given.
         #[arg(long, value_name = "SECONDS")]
+        #[serde(rename = "overlapSeconds")]
         overlap: Option<u32>,
     },
     /// Show the provider's form for cards on the pay page; without arguments: take it away.
@@ -63,26 +65,19 @@ pub(crate) enum Connector {
 }
 
 impl Call for Connector {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &["connectors"], [], CONNECTORS),
-            Self::Show { name } => target.get(&["connectors", &name]),
-            Self::Add { name, capabilities, methods, assets } => {
-                let body = json!({"name": name, "capabilities": capabilities, "methods": methods,
-                    "assets": assets});
-                target.send(Method::POST, &["connectors"], body)
-            }
+            Self::List(page) => target.list("connectors", page, CONNECTORS),
+            Self::Show { .. } => target.call("GET connectors/{name}", self),
+            Self::Add { .. } => target.call("POST connectors", self),
             Self::CardElement { name, script_url, public_key, origins } => {
-                let element = script_url.map(
+                let element = script_url.as_ref().map(
                     |url| json!({"scriptUrl": url, "publicKey": public_key, "origins": origins}),
                 );
-                let body = json!({ "cardElement": element });
-                target.send(Method::PUT, &["connectors", &name, "card-element"], body)
+                let body = json!({"name": name, "cardElement": element});
+                target.call("PUT connectors/{name}/card-element", &body)
             }
-            Self::Rotate { name, overlap } => {
-                let body = json!({ "overlapSeconds": overlap });
-                target.send(Method::POST, &["connectors", &name, "rotate"], body)
-            }
+            Self::Rotate { .. } => target.call("POST connectors/{name}/rotate", self),
         }
     }
 }
@@ -105,18 +100,18 @@ pub(crate) enum Route {
 }
 
 impl Call for Route {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::List => {
                 let found = target.settings.ask(async |o| o.get("routes").await)?;
                 target.format.print(&found, &found["routes"], ROUTES)
             }
             Self::Set { file } => {
-                let mut routes = read(&file)?;
+                let mut routes = read(file)?;
                 if routes.is_array() {
                     routes = json!({ "routes": routes });
                 }
-                target.send(Method::PUT, &["routes"], routes)
+                target.call("PUT routes", &json!({ "members": routes }))
             }
         }
     }

@@ -6,13 +6,11 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::Value;
 
-use super::{AdminClient, Body, Call, Page, StartupError, Target, path};
+use super::{AdminClient, Body, Call, Page, StartupError, Target};
 use crate::output;
 
 /// Time between two looks at a rotation that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The call's path.
-const ROTATION: [&str; 2] = ["keys", "rotation"];
 
 pub(super) const RECEIPT_COLUMNS: &str =
     "ID keyId, SIGNS signs, SIGNS FROM signsFrom, CREATED createdAt";
@@ -35,20 +33,19 @@ pub(crate) enum Keys {
 }
 
 impl Call for Keys {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Status => target.get(&ROTATION),
-            Self::Receipts(page) => page.print(target, &["receipt-keys"], [], RECEIPT_COLUMNS),
-            Self::RotateReceipts => target.post(&["receipt-keys", "rotate"]),
-            Self::Rotate { wait: false } => target.post(&ROTATION),
+            Self::Status => target.call("GET keys/rotation", &()),
+            Self::Receipts(page) => target.list("receipt-keys", page, RECEIPT_COLUMNS),
+            Self::RotateReceipts => target.call("POST receipt-keys/rotate", &()),
+            Self::Rotate { wait: false } => target.call("POST keys/rotation", &()),
             Self::Rotate { wait: true } => target.run(async |o| finished(&o).await),
         }
     }
 }
 
 async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
-    let path = path(&ROTATION);
-    let mut status = admin.call(Method::POST, &path, Body::None).await?;
+    let mut status = admin.call(Method::POST, "keys/rotation", Body::None).await?;
     let mut looks = tokio::time::interval(LOOK_INTERVAL);
     while status["rotation"]["finishedAt"].is_null() {
         let rotation = &status["rotation"];
@@ -59,7 +56,7 @@ async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
             rotation["resealed"], keys["current"], keys["total"]
         ));
         looks.tick().await;
-        status = admin.get(&path).await?;
+        status = admin.get("keys/rotation").await?;
     }
     Ok(status)
 }

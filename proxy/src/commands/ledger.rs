@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use http::Method;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Body, Call, Page, StartupError, Target, possible_value, query};
+use super::{Call, Page, StartupError, Target, query};
 use crate::output;
 
 pub(super) const BALANCES: &str = "\
@@ -16,7 +16,8 @@ pub(super) const ENTRIES: &str =
     "OCCURRED occurredAt, ID id, PARTNER partner, KIND kind, ORDER orderId, PAYMENT paymentId";
 
 /// The books: double entry, one book per client and currency.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Ledger {
     /// Recompute everything: entries that do not balance, orders whose postings do not fit their
     /// state, accounts at providers that are not as their last reconciliation. Status 1, and one
@@ -69,12 +70,14 @@ pub(crate) enum Ledger {
         to: Option<String>,
         /// The file that is written.
         #[arg(long, value_name = "FILE")]
+        #[serde(skip)]
         out: PathBuf,
     },
 }
 
 /// The form of an export.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
     /// The text format of beancount.
     Beancount,
@@ -83,7 +86,7 @@ pub(crate) enum Format {
 }
 
 impl Call for Ledger {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::Check => target.run(async |admin| {
                 let read = async |after: Option<String>| {
@@ -91,26 +94,9 @@ impl Call for Ledger {
                 };
                 check(read, output::line).await
             }),
-            Self::Balances { partner, currency, at, page } => {
-                let criteria = [("partner", partner), ("currency", currency), ("at", at)];
-                page.print(target, &["ledger", "balances"], criteria, BALANCES)
-            }
-            Self::Entries { partner, order, account, from, to, page } => {
-                let criteria = [
-                    ("partner", partner),
-                    ("order", order),
-                    ("account", account),
-                    ("from", from),
-                    ("to", to),
-                ];
-                page.print(target, &["ledger", "entries"], criteria, ENTRIES)
-            }
-            Self::Export { format, from, to, out } => {
-                let format = Some(possible_value(&format));
-                let criteria = query([("format", format), ("from", from), ("to", to)]);
-                let path = format!("ledger/export{criteria}");
-                target.save(&out, Method::GET, &path, Body::None)
-            }
+            Self::Balances { .. } => target.list("ledger/balances", self, BALANCES),
+            Self::Entries { .. } => target.list("ledger/entries", self, ENTRIES),
+            Self::Export { out, .. } => target.save(out, "GET ledger/export", self),
         }
     }
 }

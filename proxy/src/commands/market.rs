@@ -1,7 +1,7 @@
 //! `rampart currency`, `pair`, `payment-method`, `price`, `offer` and `maintenance-window`.
 
 use clap::Subcommand;
-use http::Method;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{Call, Members, ObjectArgs, Page, StartupError, Target};
@@ -17,16 +17,17 @@ pub(crate) enum Currency {
 }
 
 impl Call for Currency {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         let Self::List(page) = self;
-        page.print(target, &["currencies"], [], CURRENCIES)
+        target.list("currencies", page, CURRENCIES)
     }
 }
 
 pub(super) const PAIRS: &str = "PAIR pair, PRICE price, BUY buy, SELL sell";
 
 /// Currency pairs.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Pair {
     /// List pairs with their prices and directions.
     List(Page),
@@ -40,10 +41,10 @@ pub(crate) enum Pair {
 }
 
 impl Call for Pair {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &["pairs"], [], PAIRS),
-            Self::Set { pair, members } => members.send(target, Method::PATCH, &["pairs", &pair]),
+            Self::List(page) => target.list("pairs", page, PAIRS),
+            Self::Set { .. } => target.call("PATCH pairs/{pair}", self),
         }
     }
 }
@@ -52,7 +53,8 @@ pub(super) const PAYMENT_METHODS: &str =
     "CODE code, ENABLED enabled, LABEL label, LIMIT limit, FEES fees, EXPIRATION expirationPeriod";
 
 /// Payment methods.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum PaymentMethod {
     /// List methods with their terms.
     List(Page),
@@ -66,12 +68,10 @@ pub(crate) enum PaymentMethod {
 }
 
 impl Call for PaymentMethod {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &["payment-methods"], [], PAYMENT_METHODS),
-            Self::Set { code, members } => {
-                members.send(target, Method::PATCH, &["payment-methods", &code])
-            }
+            Self::List(page) => target.list("payment-methods", page, PAYMENT_METHODS),
+            Self::Set { .. } => target.call("PATCH payment-methods/{code}", self),
         }
     }
 }
@@ -108,29 +108,30 @@ pub(crate) enum Price {
 }
 
 impl Call for Price {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::Set { pair, price, max_age_seconds, void_quotes } => {
-                let mut body = json!({ "price": price });
+                let mut body = json!({"pair": pair, "price": price});
                 if let Some(seconds) = max_age_seconds {
                     body["maxAgeSeconds"] = json!(seconds);
                 }
-                if void_quotes {
+                if *void_quotes {
                     body["quotesValidFrom"] = json!(SO_FAR);
                 }
-                target.send(Method::PUT, &["prices", &pair], body)
+                target.call("PUT prices/{pair}", &body)
             }
             Self::VoidQuotes { pair } => {
-                let body = json!({ "quotesValidFrom": SO_FAR });
-                target.send(Method::PATCH, &["pairs", &pair], body)
+                let body = json!({"pair": pair, "quotesValidFrom": SO_FAR});
+                target.call("PATCH pairs/{pair}", &body)
             }
-            Self::List(page) => page.print(target, &["prices"], [], PRICES),
+            Self::List(page) => target.list("prices", page, PRICES),
         }
     }
 }
 
 /// Offers.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Offer {
     /// End an offer now.
     Expire {
@@ -140,21 +141,18 @@ pub(crate) enum Offer {
 }
 
 impl Call for Offer {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let Self::Expire { uuid } = self;
-        target.post(&["offers", &uuid, "expire"])
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        target.call("POST offers/{uuid}/expire", self)
     }
 }
-
-/// The path of the windows.
-const WINDOWS_PATH: &str = "maintenance-windows";
 
 pub(super) const WINDOWS: &str = "\
     ID id, STATUS status, PAIR pair, METHOD paymentMethod, STARTS startsAt, ENDS endsAt, \
     BY createdBy, REASON reason";
 
 /// Maintenance windows of pairs and payment methods.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum MaintenanceWindow {
     /// List windows, the latest start first.
     List(Page),
@@ -181,17 +179,11 @@ pub(crate) enum MaintenanceWindow {
 }
 
 impl Call for MaintenanceWindow {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &[WINDOWS_PATH], [], WINDOWS),
-            Self::Add { pair, payment_method, starts_at, ends_at, reason } => {
-                let body = json!({
-                    "pair": pair, "paymentMethod": payment_method, "startsAt": starts_at,
-                    "endsAt": ends_at, "reason": reason,
-                });
-                target.send(Method::POST, &[WINDOWS_PATH], body)
-            }
-            Self::End(window) => target.delete(&[WINDOWS_PATH, &window.id]),
+            Self::List(page) => target.list("maintenance-windows", page, WINDOWS),
+            Self::Add { .. } => target.call("POST maintenance-windows", self),
+            Self::End(window) => target.call("DELETE maintenance-windows/{id}", window),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `rampart delivery` and `rampart mail`.
 
 use clap::Subcommand;
+use serde::Serialize;
 
 use super::{Call, ObjectArgs, Page, StartupError, Target};
 
@@ -9,7 +10,8 @@ pub(super) const DELIVERIES: &str = "\
     ATTEMPTS attempts, STATUS lastStatus, NEXT nextAttemptAt, URL url";
 
 /// Deliveries of webhooks and callbacks.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Delivery {
     /// List deliveries, newest first.
     List {
@@ -33,14 +35,11 @@ pub(crate) enum Delivery {
 }
 
 impl Call for Delivery {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { partner, state, order, page } => {
-                let criteria = [("partner", partner), ("state", state), ("order", order)];
-                page.print(target, &["deliveries"], criteria, DELIVERIES)
-            }
-            Self::Show(delivery) => target.get(&["deliveries", &delivery.id]),
-            Self::Redeliver(delivery) => target.post(&["deliveries", &delivery.id, "redeliver"]),
+            Self::List { .. } => target.list("deliveries", self, DELIVERIES),
+            Self::Show(delivery) => target.call("GET deliveries/{id}", delivery),
+            Self::Redeliver(delivery) => target.call("POST deliveries/{id}/redeliver", delivery),
         }
     }
 }
@@ -49,7 +48,8 @@ pub(super) const MAIL: &str =
     "CREATED createdAt, ID id, PARTNER partner, USER user, KIND kind, STATE state, SUBJECT subject";
 
 /// Mail to users and partners.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Mail {
     /// List mail, newest first.
     List {
@@ -65,8 +65,7 @@ pub(crate) enum Mail {
 }
 
 impl Call for Mail {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let Self::List { partner, kind, page } = self;
-        page.print(target, &["mail"], [("partner", partner), ("kind", kind)], MAIL)
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        target.list("mail", self, MAIL)
     }
 }

@@ -1,8 +1,8 @@
 //! `rampart operator` and `rampart approval`: people, and calls that need two of them.
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Call, ObjectArgs, Page, StartupError, Target};
 
@@ -14,7 +14,8 @@ pub(super) const SESSIONS: &str =
     "BEGAN createdAt, ENDS expiresAt, WITH TOKEN withToken, ROLES roles, ID id";
 
 /// Operators, their roles and tokens.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Operator {
     /// Make an operator and print a first token, once.
     Add {
@@ -25,6 +26,7 @@ pub(crate) enum Operator {
         roles: Vec<String>,
         /// Lifetime of the token; 90 days if not given.
         #[arg(long, value_name = "SECONDS")]
+        #[serde(rename = "expiresInSeconds")]
         expires_in: Option<u32>,
     },
     /// List operators with their roles and live tokens.
@@ -38,8 +40,8 @@ pub(crate) enum Operator {
     },
     /// Give an operator these roles in place of the present ones.
     Roles {
-        #[command(flatten)]
-        operator: OperatorArgs,
+        /// The operator's name.
+        name: String,
         /// viewer, support, compliance, treasury, platform or owner.
         #[arg(required = true)]
         roles: Vec<String>,
@@ -52,53 +54,46 @@ pub(crate) enum Operator {
     Token {
         /// Lifetime of the token; 90 days if not given.
         #[arg(long, value_name = "SECONDS")]
+        #[serde(rename = "expiresInSeconds")]
         expires_in: Option<u32>,
         /// Time that earlier tokens live on; a day if not given.
         #[arg(long, value_name = "SECONDS")]
+        #[serde(rename = "overlapSeconds")]
         overlap: Option<u32>,
-        #[command(flatten)]
-        operator: OperatorArgs,
+        /// The operator's name.
+        name: String,
     },
     /// Revoke a token.
     Revoke {
-        #[command(flatten)]
-        operator: OperatorArgs,
+        /// The operator's name.
+        name: String,
         /// The token's id, as `operator list` shows it.
         id: String,
     },
 }
 
 /// One operator.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct OperatorArgs {
     /// The operator's name.
     name: String,
 }
 
 impl Call for Operator {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let change = |operator: OperatorArgs, body: Value| {
-            target.send(Method::PATCH, &["operators", &operator.name], body)
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        let set_disabled = |operator: &OperatorArgs, disabled: bool| {
+            let body = json!({"name": operator.name, "disabled": disabled});
+            target.call("PATCH operators/{name}", &body)
         };
         match self {
-            Self::List(page) => page.print(target, &["operators"], [], OPERATORS),
-            Self::Sessions { name, page } => {
-                page.print(target, &["operators", &name, "sessions"], [], SESSIONS)
-            }
-            Self::Add { name, roles, expires_in } => {
-                let body = json!({"name": name, "roles": roles, "expiresInSeconds": expires_in});
-                target.send(Method::POST, &["operators"], body)
-            }
-            Self::Roles { operator, roles } => change(operator, json!({ "roles": roles })),
-            Self::Disable(operator) => change(operator, json!({ "disabled": true })),
-            Self::Enable(operator) => change(operator, json!({ "disabled": false })),
-            Self::Token { expires_in, overlap, operator } => {
-                let body = json!({"expiresInSeconds": expires_in, "overlapSeconds": overlap});
-                target.send(Method::POST, &["operators", &operator.name, "tokens"], body)
-            }
-            Self::Revoke { operator, id } => {
-                target.delete(&["operators", &operator.name, "tokens", &id])
-            }
+            Self::List(page) => target.list("operators", page, OPERATORS),
+            Self::Sessions { .. } => target.list("operators/{name}/sessions", self, SESSIONS),
+            Self::Add { .. } => target.call("POST operators", self),
+            Self::Roles { .. } => target.call("PATCH operators/{name}", self),
+            Self::Disable(operator) => set_disabled(operator, true),
+            Self::Enable(operator) => set_disabled(operator, false),
+            Self::Token { .. } => target.call("POST operators/{name}/tokens", self),
+            Self::Revoke { .. } => target.call("DELETE operators/{name}/tokens/{id}", self),
         }
     }
 }
@@ -120,11 +115,11 @@ pub(crate) enum Approval {
 }
 
 impl Call for Approval {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(page) => page.print(target, &["approvals"], [], APPROVALS),
-            Self::Grant(approval) => target.post(&["approvals", &approval.id, "grant"]),
-            Self::Refuse(approval) => target.post(&["approvals", &approval.id, "refuse"]),
+            Self::List(page) => target.list("approvals", page, APPROVALS),
+            Self::Grant(approval) => target.call("POST approvals/{id}/grant", approval),
+            Self::Refuse(approval) => target.call("POST approvals/{id}/refuse", approval),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `rampart order list|show|replay|event|prove-wallet`.
 
 use clap::{Args, Subcommand};
-use http::Method;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::split;
@@ -13,7 +13,8 @@ pub(super) const COLUMNS: &str = "\
     FIAT fiatAmount, IDENTIFIER partnerOrderIdentifier";
 
 /// Orders.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Order {
     /// List orders that meet every criterion, newest first.
     List(Box<Search>),
@@ -43,7 +44,8 @@ pub(crate) enum Order {
 }
 
 /// Criteria of a list of orders.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Search {
     /// The partner's slug.
     #[arg(long)]
@@ -73,40 +75,22 @@ pub(crate) struct Search {
     page: Page,
 }
 
-impl Search {
-    fn print(self, target: &Target) -> Result<(), StartupError> {
-        let criteria = [
-            ("partner", self.partner),
-            ("side", self.side),
-            ("status", self.status),
-            ("partnerOrderIdentifier", self.partner_order_identifier),
-            ("walletAddress", self.wallet_address),
-            ("transactionId", self.transaction_id),
-            ("from", self.from),
-            ("to", self.to),
-        ];
-        self.page.print(target, &["orders"], criteria, COLUMNS)
-    }
-}
-
 impl Call for Order {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List(search) => search.print(target),
-            Self::Show(order) => target.get(&["orders", &order.id]),
-            Self::Replay(order) => target.post(&["orders", &order.id, "replay"]),
+            Self::List(search) => target.list("orders", search, COLUMNS),
+            Self::Show(order) => target.call("GET orders/{id}", order),
+            Self::Replay(order) => target.call("POST orders/{id}/replay", order),
             Self::Event { id, event, members } => {
-                target.send(Method::POST, &["orders", &id, "events"], body(event, &members)?)
+                let event = json!({"id": id, "members": body(event, members)?});
+                target.call("POST orders/{id}/events", &event)
             }
-            Self::ProveWallet { id, reason } => {
-                let body = json!({ "reason": reason });
-                target.send(Method::POST, &["orders", &id, "wallet-proof"], body)
-            }
+            Self::ProveWallet { .. } => target.call("POST orders/{id}/wallet-proof", self),
         }
     }
 }
 
-fn body(event: String, members: &[String]) -> Result<Value, StartupError> {
+fn body(event: &str, members: &[String]) -> Result<Value, StartupError> {
     let mut body = json!({ "event": event });
     for member in members {
         let (name, value) = split(member)?;

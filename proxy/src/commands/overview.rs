@@ -13,7 +13,7 @@ pub(crate) struct Overview {
 
 impl Run for Overview {
     fn run(self) -> Result<(), StartupError> {
-        self.target.get(&["overview"])
+        self.target.call("GET overview", &())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `rampart partner`, and of one partner `key`, `secret`, `verification-key` and `webhook`.
 
 use clap::{Args, Subcommand};
-use http::Method;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{Call, Members, Page, StartupError, Target};
@@ -13,7 +13,8 @@ pub(super) const STAFF: &str =
     "ID id, EMAIL email, ROLE role, JOINED joined, SECOND FACTOR secondFactor, CREATED createdAt";
 
 /// Partners.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Partner {
     /// Make a partner and print its credentials, once.
     Add {
@@ -47,14 +48,15 @@ pub(crate) enum Partner {
 }
 
 /// One partner.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct PartnerArgs {
     /// Its slug.
     slug: String,
 }
 
 /// The staff of a partner.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Staff {
     /// List people and invitations.
     List {
@@ -83,37 +85,29 @@ pub(crate) enum Staff {
 }
 
 impl Call for Staff {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { slug, page } => {
-                page.print(target, &["partners", &slug, "staff"], [], STAFF)
-            }
-            Self::Invite { slug, email, role } => {
-                let body = json!({ "email": email, "role": role });
-                target.send(Method::POST, &["partners", &slug, "staff"], body)
-            }
-            Self::Remove { slug, id } => target.delete(&["partners", &slug, "staff", &id]),
+            Self::List { .. } => target.list("partners/{slug}/staff", self, STAFF),
+            Self::Invite { .. } => target.call("POST partners/{slug}/staff", self),
+            Self::Remove { .. } => target.call("DELETE partners/{slug}/staff/{id}", self),
         }
     }
 }
 
 impl Call for Partner {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let set_status = |partner: PartnerArgs, status: &str| {
-            let body = json!({ "status": status });
-            target.send(Method::PATCH, &["partners", &partner.slug], body)
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        let set_status = |partner: &PartnerArgs, status: &str| {
+            let body = json!({"slug": partner.slug, "status": status});
+            target.call("PATCH partners/{slug}", &body)
         };
         match self {
             Self::Add { slug, name, mode } => {
-                let name = name.unwrap_or_else(|| slug.clone());
-                let body = json!({"slug": slug, "name": name, "mode": mode});
-                target.send(Method::POST, &["partners"], body)
+                let name = name.as_ref().unwrap_or(slug);
+                target.call("POST partners", &json!({"slug": slug, "name": name, "mode": mode}))
             }
-            Self::List(page) => page.print(target, &["partners"], [], PARTNERS),
-            Self::Show(partner) => target.get(&["partners", &partner.slug]),
-            Self::Set { slug, members } => {
-                members.send(target, Method::PATCH, &["partners", &slug])
-            }
+            Self::List(page) => target.list("partners", page, PARTNERS),
+            Self::Show(partner) => target.call("GET partners/{slug}", partner),
+            Self::Set { .. } => target.call("PATCH partners/{slug}", self),
             Self::Suspend(partner) => set_status(partner, "suspended"),
             Self::Resume(partner) => set_status(partner, "active"),
             Self::Staff(staff) => staff.call(target),
@@ -122,7 +116,8 @@ impl Call for Partner {
 }
 
 /// API keys of a partner.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Key {
     /// Issue a key and print it, once.
     Issue {
@@ -151,24 +146,17 @@ pub(crate) enum Key {
 }
 
 impl Call for Key {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::Issue { slug, name, expires_at, scopes, allowed_addresses } => {
-                let body = json!({
-                    "name": name,
-                    "expiresAt": expires_at,
-                    "scopes": scopes,
-                    "allowedAddresses": allowed_addresses,
-                });
-                target.send(Method::POST, &["partners", &slug, "api-keys"], body)
-            }
-            Self::Revoke { slug, id } => target.delete(&["partners", &slug, "api-keys", &id]),
+            Self::Issue { .. } => target.call("POST partners/{slug}/api-keys", self),
+            Self::Revoke { .. } => target.call("DELETE partners/{slug}/api-keys/{id}", self),
         }
     }
 }
 
 /// Secrets of a partner.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Secret {
     /// Rotate a secret and print the new one, once; earlier ones end with the overlap.
     Rotate {
@@ -183,10 +171,8 @@ pub(crate) enum Secret {
 }
 
 impl Call for Secret {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
-        let Self::Rotate { slug, kind, overlap_seconds } = self;
-        let body = json!({ "kind": kind, "overlapSeconds": overlap_seconds });
-        target.send(Method::POST, &["partners", &slug, "secrets", "rotate"], body)
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        target.call("POST partners/{slug}/secrets/rotate", self)
     }
 }
 
@@ -195,7 +181,8 @@ pub(super) const VERIFICATION_KEYS: &str = "\
     SHA-256 fingerprint";
 
 /// Keys by which a partner's policy verifies signed requests.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum VerificationKey {
     /// List a partner's keys by name, without the keys.
     List {
@@ -223,16 +210,14 @@ pub(crate) enum VerificationKey {
 }
 
 impl Call for VerificationKey {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { slug, page } => {
-                page.print(target, &["partners", &slug, "verification-keys"], [], VERIFICATION_KEYS)
+            Self::List { .. } => {
+                target.list("partners/{slug}/verification-keys", self, VERIFICATION_KEYS)
             }
-            Self::Set { slug, name, members } => {
-                members.send(target, Method::PUT, &["partners", &slug, "verification-keys", &name])
-            }
-            Self::Remove { slug, name } => {
-                target.delete(&["partners", &slug, "verification-keys", &name])
+            Self::Set { .. } => target.call("PUT partners/{slug}/verification-keys/{name}", self),
+            Self::Remove { .. } => {
+                target.call("DELETE partners/{slug}/verification-keys/{name}", self)
             }
         }
     }
@@ -242,7 +227,8 @@ pub(super) const WEBHOOKS: &str =
     "ID id, STATE state, FAILING SINCE failingSince, EVENTS events, CREATED createdAt, URL url";
 
 /// Webhook endpoints of partners.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Webhook {
     /// List a partner's endpoints, oldest first.
     List {
@@ -258,7 +244,7 @@ pub(crate) enum Webhook {
 }
 
 /// An endpoint of a partner.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Serialize)]
 pub(crate) struct EndpointArgs {
     /// The partner's slug.
     partner: String,
@@ -267,16 +253,14 @@ pub(crate) struct EndpointArgs {
 }
 
 impl Call for Webhook {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { partner, page } => {
-                page.print(target, &["partners", &partner, "webhooks"], [], WEBHOOKS)
+            Self::List { .. } => target.list("partners/{partner}/webhooks", self, WEBHOOKS),
+            Self::Remove(webhook) => {
+                target.call("DELETE partners/{partner}/webhooks/{id}", webhook)
             }
-            Self::Remove(EndpointArgs { partner, id }) => {
-                target.delete(&["partners", &partner, "webhooks", &id])
-            }
-            Self::Test(EndpointArgs { partner, id }) => {
-                target.post(&["partners", &partner, "webhooks", &id, "test"])
+            Self::Test(webhook) => {
+                target.call("POST partners/{partner}/webhooks/{id}/test", webhook)
             }
         }
     }

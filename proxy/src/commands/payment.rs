@@ -8,7 +8,7 @@ use rampart_core::platform::clock::Clock;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Body, Call, ObjectArgs, Page, StartupError, Target, query, read_file};
+use super::{Body, Call, ObjectArgs, Page, StartupError, Target, path, query, read_file};
 use crate::output;
 use crate::startup_error::Context as _;
 
@@ -21,7 +21,8 @@ pub(super) const SUGGESTIONS: &str = "\
     CURRENCY fiatCurrency, CREATED createdAt";
 
 /// Payments: what was reported of money and coins.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Payment {
     /// List payments, newest first.
     List {
@@ -52,6 +53,7 @@ pub(crate) enum Payment {
         /// The payment's id.
         id: String,
         /// The order's number.
+        #[serde(rename = "orderId")]
         order: u64,
     },
     /// Give a payment back, all that is left of it or a part.
@@ -108,34 +110,27 @@ pub(crate) struct NewPayment {
 }
 
 impl Call for Payment {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { partner, order, state, page } => {
-                let criteria = [("partner", partner), ("order", order), ("state", state)];
-                page.print(target, &["payments"], criteria, PAYMENTS)
-            }
-            Self::Show(payment) => target.get(&["payments", &payment.id]),
-            Self::Suggestions { id, page } => {
-                page.print(target, &["payments", &id, "suggestions"], [], SUGGESTIONS)
-            }
-            Self::Match { id, order } => {
-                let body = json!({ "orderId": order });
-                target.send(Method::POST, &["payments", &id, "match"], body)
-            }
+            Self::List { .. } => target.list("payments", self, PAYMENTS),
+            Self::Show(payment) => target.call("GET payments/{id}", payment),
+            Self::Suggestions { .. } => target.list("payments/{id}/suggestions", self, SUGGESTIONS),
+            Self::Match { .. } => target.call("POST payments/{id}/match", self),
             Self::Refund { id, reason, amount, idempotency_key } => {
                 let mut body = json!({ "reason": reason });
                 if let Some(amount) = amount {
-                    body["amount"] = amount.into();
+                    body["amount"] = json!(amount);
                 }
                 let key = match idempotency_key {
-                    Some(key) => key,
+                    Some(key) => key.clone(),
                     None => Clock::system().uuid().context("no key can be made")?.to_string(),
                 };
                 // Before the call: its answer may be lost, and the command stopped.
                 output::note(&format!("after a lost answer: --idempotency-key {key}"));
-                target.send(Method::POST, &["payments", &id, "refund"], Body::Once(body, key))
+                let path = path(&["payments", id, "refund"]);
+                target.send(Method::POST, &path, Body::Once(body, key))
             }
-            Self::Create(new) => target.send(Method::POST, &["payments"], json!(new)),
+            Self::Create(new) => target.call("POST payments", new),
         }
     }
 }
@@ -145,7 +140,8 @@ pub(super) const RECONCILIATIONS: &str = "\
     DIFFERENCES differences";
 
 /// Statements of accounts beside the books.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Reconciliation {
     /// Lay a statement beside the books: what matches, what is new, what differs.
     Create {
@@ -171,7 +167,7 @@ pub(crate) enum Reconciliation {
 }
 
 /// A statement's form.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
 pub(crate) enum Format {
     /// ISO 20022 camt.053, XML.
     Camt053,
@@ -180,27 +176,23 @@ pub(crate) enum Format {
 }
 
 impl Call for Reconciliation {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
             Self::Create { file, connector, format } => {
-                let text = read_file(&file)?;
+                let text = read_file(file)?;
                 let by_name = file.extension().is_some_and(|name| name.eq_ignore_ascii_case("csv"));
                 let content_type = match format {
                     Some(Format::Csv) => "text/csv",
                     None if by_name => "text/csv",
                     Some(Format::Camt053) | None => "application/xml",
                 };
-                let path = format!("reconciliations{}", query([("connector", Some(connector))]));
+                let path =
+                    format!("reconciliations{}", query([("connector", Some(connector.clone()))]));
                 let body = Body::File(content_type, text);
-                target.run(async |admin| admin.call(Method::POST, &path, body).await)
+                target.send(Method::POST, &path, body)
             }
-            Self::List { connector, page } => page.print(
-                target,
-                &["reconciliations"],
-                [("connector", connector)],
-                RECONCILIATIONS,
-            ),
-            Self::Show(reconciliation) => target.get(&["reconciliations", &reconciliation.id]),
+            Self::List { .. } => target.list("reconciliations", self, RECONCILIATIONS),
+            Self::Show(made) => target.call("GET reconciliations/{id}", made),
         }
     }
 }

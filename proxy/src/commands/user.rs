@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use http::Method;
-use serde_json::json;
+use serde::Serialize;
 
-use super::{Body, Call, Members, Page, StartupError, Target, path};
+use super::{Call, Members, Page, StartupError, Target};
 
 pub(super) const ACCOUNTS: &str = "\
     ID accountId, TYPE type, NAME name, VERIFIED verified, DISABLED disabled, LIMIT limit, \
@@ -18,7 +17,8 @@ pub(super) const USERS: &str = "\
     CREATED createdAt";
 
 /// Users, their accounts and documents. Every look at personal data stands in the audit.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum User {
     /// Search users by everything that is given, newest first.
     #[command(visible_alias = "search")]
@@ -79,8 +79,8 @@ pub(crate) enum User {
     Document(Image),
     /// Open what is kept of an erased user.
     RetainedRecord {
-        #[command(flatten)]
-        user: UserArgs,
+        /// The user's uuid.
+        uuid: String,
         /// For the audit.
         #[arg(long)]
         reason: String,
@@ -88,6 +88,7 @@ pub(crate) enum User {
     /// Write an image that is kept of an erased user to a file.
     RetainedDocument {
         #[command(flatten)]
+        #[serde(flatten)]
         image: Image,
         /// For the audit.
         #[arg(long)]
@@ -96,14 +97,14 @@ pub(crate) enum User {
 }
 
 /// One user.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UserArgs {
     /// The user's uuid.
     uuid: String,
 }
 
 /// An image of a user, and the file for it.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Image {
     /// The user's uuid.
     uuid: String,
@@ -111,57 +112,25 @@ pub(crate) struct Image {
     id: String,
     /// The file that is written.
     #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
     out: PathBuf,
 }
 
-impl Image {
-    /// Asks for the image and writes it.
-    fn save(
-        &self,
-        target: &Target,
-        method: Method,
-        folder: &[&str],
-        body: Body,
-    ) -> Result<(), StartupError> {
-        let path = [path(&["users", &self.uuid]), path(folder), path(&[&self.id])].join("/");
-        target.save(&self.out, method, &path, body)
-    }
-}
-
 impl Call for User {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
+        const RETAINED: &str = "POST users/{uuid}/retained-record/documents/{id}";
+        let save = |call, image: &Image| target.save(&image.out, call, image);
         match self {
-            Self::List { email, name, phone, identifier, partner, page } => {
-                let criteria = [
-                    ("email", email),
-                    ("name", name),
-                    ("phone", phone),
-                    ("identifier", identifier),
-                    ("partner", partner),
-                ];
-                page.print(target, &["users"], criteria, USERS)
-            }
-            Self::Show(user) => target.get(&["users", &user.uuid]),
-            Self::Set { uuid, members } => members.send(target, Method::PATCH, &["users", &uuid]),
-            Self::Accounts { uuid, page } => {
-                page.print(target, &["users", &uuid, "accounts"], [], ACCOUNTS)
-            }
-            Self::OpenAccount { uuid, members } => {
-                members.send(target, Method::POST, &["users", &uuid, "accounts"])
-            }
-            Self::SetAccount { uuid, account, members } => {
-                members.send(target, Method::PATCH, &["users", &uuid, "accounts", &account])
-            }
-            Self::Proof(image) => image.save(target, Method::GET, &["proofs"], Body::None),
-            Self::Document(image) => image.save(target, Method::GET, &["documents"], Body::None),
-            Self::RetainedRecord { user, reason } => {
-                let body = json!({ "reason": reason });
-                target.send(Method::POST, &["users", &user.uuid, "retained-record"], body)
-            }
-            Self::RetainedDocument { image, reason } => {
-                let body = Body::Json(json!({ "reason": reason }));
-                image.save(target, Method::POST, &["retained-record", "documents"], body)
-            }
+            Self::List { .. } => target.list("users", self, USERS),
+            Self::Show(user) => target.call("GET users/{uuid}", user),
+            Self::Set { .. } => target.call("PATCH users/{uuid}", self),
+            Self::Accounts { .. } => target.list("users/{uuid}/accounts", self, ACCOUNTS),
+            Self::OpenAccount { .. } => target.call("POST users/{uuid}/accounts", self),
+            Self::SetAccount { .. } => target.call("PATCH users/{uuid}/accounts/{account}", self),
+            Self::Proof(image) => save("GET users/{uuid}/proofs/{id}", image),
+            Self::Document(image) => save("GET users/{uuid}/documents/{id}", image),
+            Self::RetainedRecord { .. } => target.call("POST users/{uuid}/retained-record", self),
+            Self::RetainedDocument { image, .. } => target.save(&image.out, RETAINED, self),
         }
     }
 }
@@ -171,7 +140,8 @@ pub(super) const PLANS: &str = "\
     HIDDEN hidden, CREATED createdAt";
 
 /// Savings plans: codes to which users deposit.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Serialize, Subcommand)]
+#[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum SavingsPlan {
     /// List savings plans that meet everything that is given, newest first.
     List {
@@ -206,6 +176,7 @@ pub(crate) enum SavingsPlan {
         /// Above zero.
         amount: serde_json::Number,
         /// The currency's code.
+        #[serde(rename = "currencyCode")]
         currency: String,
         /// The bank's own name for it.
         #[arg(long)]
@@ -214,21 +185,12 @@ pub(crate) enum SavingsPlan {
 }
 
 impl Call for SavingsPlan {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         match self {
-            Self::List { partner, user, code, page } => {
-                let criteria = [("partner", partner), ("user", user), ("code", code)];
-                page.print(target, &["dca-codes"], criteria, PLANS)
-            }
-            Self::Show { code } => target.get(&["dca-codes", &code]),
-            Self::Open { uuid, members } => {
-                members.send(target, Method::POST, &["users", &uuid, "dca-codes"])
-            }
-            Self::Deposit { code, amount, currency, reference } => {
-                let body =
-                    json!({"amount": amount, "currencyCode": currency, "reference": reference});
-                target.send(Method::POST, &["dca-codes", &code, "deposits"], body)
-            }
+            Self::List { .. } => target.list("dca-codes", self, PLANS),
+            Self::Show { .. } => target.call("GET dca-codes/{code}", self),
+            Self::Open { .. } => target.call("POST users/{uuid}/dca-codes", self),
+            Self::Deposit { .. } => target.call("POST dca-codes/{code}/deposits", self),
         }
     }
 }

@@ -31,13 +31,13 @@ pub(crate) struct PolicyArgs {
 impl PolicyArgs {
     /// The path of the policy, or of what is below it.
     fn path(&self, below: &[&str]) -> String {
-        path(&self.parts(below))
+        let policy = ["partners", self.slug.as_str(), "policies", self.kind.as_str()];
+        path(&[&policy[..], below].concat())
     }
 
-    /// The parts of that path.
-    fn parts<'a>(&'a self, below: &[&'a str]) -> Vec<&'a str> {
-        let policy = ["partners", self.slug.as_str(), "policies", self.kind.as_str()];
-        [&policy[..], below].concat()
+    /// Shows the policy, or what is below it.
+    fn show(&self, below: &[&str]) -> Result<(), StartupError> {
+        self.target.send(Method::GET, &self.path(below), Body::None)
     }
 
     /// A statement about this policy.
@@ -89,7 +89,7 @@ impl ChangeArgs {
         change: ChangeStatement,
     ) -> Result<(), StartupError> {
         let body = self.signing.sign(members, change)?;
-        self.policy.target.send(method, &self.policy.parts(below), self.reason.body(body))
+        self.policy.target.send(method, &self.policy.path(below), self.reason.body(body))
     }
 
     /// Makes a change that has no members of its own.
@@ -194,11 +194,11 @@ impl Run for Lifecycle {
                 push(&policy, &options, Some(read_file(&file)?))
             }
             Self::Configure { policy, options } => push(&policy, &options, None),
-            Self::Show(policy) => policy.target.get(&policy.parts(&[])),
+            Self::Show(policy) => policy.show(&[]),
             Self::DryRun { policy, input, recorded, number } => {
                 let mut body = asked(input.as_deref(), recorded)?;
                 body["version"] = number.into();
-                policy.target.send(Method::POST, &policy.parts(&["dry-run"]), body)
+                policy.target.send(Method::POST, &policy.path(&["dry-run"]), body)
             }
             Self::Shadow { args, number } => {
                 let change = ChangeStatement {
@@ -217,7 +217,7 @@ impl Run for Lifecycle {
                 let below: &[&str] = &["versions", &number.to_string(), "activate"];
                 args.send(Method::POST, below, json!({ "percentage": percentage }), change)
             }
-            Self::Trial(policy) => policy.target.get(&policy.parts(&["trial"])),
+            Self::Trial(policy) => policy.show(&["trial"]),
             Self::EndTrial(args) => args.act(Method::DELETE, &["trial"], "policy.end-trial"),
             Self::Rollback(args) => args.act(Method::POST, &["rollback"], "policy.rollback"),
             Self::Delete(args) => args.act(Method::DELETE, &[], "policy.remove"),

@@ -12,7 +12,7 @@ use rampart_core::policies::manifest;
 use rampart_core::policies::statement::ChangeStatement;
 use serde_json::{Value, json};
 
-use crate::commands::{Call, Page, StartupError, Target, read_text};
+use crate::commands::{Call, Page, StartupError, Target, path, read_text};
 
 /// The key that signs a change.
 #[derive(Debug, Args)]
@@ -95,36 +95,36 @@ pub(crate) enum Signer {
 }
 
 impl Call for Signer {
-    fn call(self, target: &Target) -> Result<(), StartupError> {
+    fn call(&self, target: &Target) -> Result<(), StartupError> {
         let of_key = |action: &str, name: &str| ChangeStatement {
             action: action.to_owned(),
             key: Some(name.to_owned()),
             ..ChangeStatement::default()
         };
         let require =
-            |slug: &str, body: Value| target.send(Method::PATCH, &["partners", slug], body);
+            |slug: &str, body: Value| target.send(Method::PATCH, &path(&["partners", slug]), body);
         match self {
             Self::Add { name, file, signing } => {
-                let pem = read_text(&file)?;
+                let pem = read_text(file)?;
                 let fingerprint = Some(manifest::fingerprint(&pem));
                 let change =
-                    ChangeStatement { fingerprint, ..of_key("operator-key.register", &name) };
+                    ChangeStatement { fingerprint, ..of_key("operator-key.register", name) };
                 let body = signing.sign(json!({ "publicKey": pem }), change)?;
-                target.send(Method::PUT, &["operator-keys", &name], body)
+                target.send(Method::PUT, &path(&["operator-keys", name]), body)
             }
-            Self::List(page) => page.print(target, &["operator-keys"], [], COLUMNS),
+            Self::List(page) => target.list("operator-keys", page, COLUMNS),
             Self::Remove { name, signing } => {
-                let body = signing.sign(json!({}), of_key("operator-key.remove", &name))?;
-                target.send(Method::DELETE, &["operator-keys", &name], body)
+                let body = signing.sign(json!({}), of_key("operator-key.remove", name))?;
+                target.send(Method::DELETE, &path(&["operator-keys", name]), body)
             }
-            Self::Require { slug } => require(&slug, json!({ "policySignatureRequired": true })),
+            Self::Require { slug } => require(slug, json!({ "policySignatureRequired": true })),
             Self::Waive { slug, signing } => {
                 let change = ChangeStatement {
                     action: "policy.waive-signature".to_owned(),
                     partner: Some(slug.clone()),
                     ..ChangeStatement::default()
                 };
-                require(&slug, signing.sign(json!({ "policySignatureRequired": false }), change)?)
+                require(slug, signing.sign(json!({ "policySignatureRequired": false }), change)?)
             }
         }
     }
