@@ -1,20 +1,18 @@
-//! The partner's side of a callback: a small receiver on loopback, and the check of a signature.
+//! The partner's side of a callback: a small receiver on loopback that checks signatures.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use ring::hmac;
 use serde_json::{Value, json};
+use standardwebhooks::Webhook;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -30,8 +28,8 @@ const CALLBACKS_MAX: usize = 100;
 pub(super) struct Received {
     /// Path and query.
     pub(super) target: String,
-    /// Headers.
-    pub(super) headers: HeaderMap,
+    /// The check of its signature, by which a partner knows it to be genuine.
+    pub(super) signature: Result<(), String>,
     /// Body.
     pub(super) body: Bytes,
 }
@@ -46,21 +44,21 @@ pub(super) struct Receiver {
 /// The last callbacks, the oldest first.
 struct Inbox {
     callbacks: watch::Sender<VecDeque<Received>>,
-    /// The secret that signs genuine callbacks.
-    secret: String,
+    /// Checks with the secret that signs genuine callbacks.
+    webhook: Webhook,
 }
 
 impl Receiver {
     /// Listens on a free loopback port.
     ///
     /// # Errors
-    /// No port is free.
+    /// No port is free, or the secret is none.
     pub(super) async fn start(secret: &str) -> Result<Self, StartupError> {
         let no_port = "no port for callbacks";
         let listener = TcpListener::bind("127.0.0.1:0").await.context(no_port)?;
         let address = listener.local_addr().context(no_port)?;
-        let inbox =
-            Arc::new(Inbox { callbacks: watch::Sender::default(), secret: secret.to_owned() });
+        let webhook = Webhook::new(secret).context("the webhook secret cannot be used")?;
+        let inbox = Arc::new(Inbox { callbacks: watch::Sender::default(), webhook });
         tokio::spawn(accept(listener, Arc::clone(&inbox)));
         Ok(Self { address, inbox })
     }
@@ -86,7 +84,7 @@ impl Inbox {
     /// A line of JSON for each.
     fn show(&self) -> String {
         let line = |callback: &Received| {
-            let genuine = callback.verify(&self.secret).is_ok();
+            let genuine = callback.signature.is_ok();
             let body: Value = serde_json::from_slice(&callback.body).unwrap_or_default();
             format!("{}\n", json!({"to": callback.target, "genuine": genuine, "body": body}))
         };
@@ -111,37 +109,7 @@ async fn answer(
     }
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect().await?.to_bytes();
-    inbox.push(Received { target: head.uri.to_string(), headers: head.headers, body });
+    let signature = inbox.webhook.verify(&body, &head.headers).map_err(|error| error.to_string());
+    inbox.push(Received { target: head.uri.to_string(), signature, body });
     Ok(Response::new(Full::default()))
-}
-
-impl Received {
-    /// Checks the signature as a partner would (Standard Webhooks): HMAC-SHA256 of id, timestamp
-    /// and body under the secret behind `whsec_`.
-    ///
-    /// # Errors
-    /// The part of the signature that does not fit.
-    pub(super) fn verify(&self, secret: &str) -> Result<(), StartupError> {
-        let header = |name: &str| {
-            let value = self.headers.get(name).and_then(|value| value.to_str().ok());
-            value.ok_or_else(|| StartupError::from(format!("the callback has no {name}")))
-        };
-        let broken = || StartupError::from("the webhook secret is not whsec_ and base64");
-        let secret = secret.strip_prefix("whsec_").ok_or_else(broken)?;
-        let secret = STANDARD.decode(secret).map_err(|_| broken())?;
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
-        let signed = [
-            header("webhook-id")?.as_bytes(),
-            b".",
-            header("webhook-timestamp")?.as_bytes(),
-            b".",
-            &self.body,
-        ]
-        .concat();
-        let genuine = header("webhook-signature")?.split(' ').any(|one| {
-            let tag = one.strip_prefix("v1,").and_then(|tag| STANDARD.decode(tag).ok());
-            tag.is_some_and(|tag| hmac::verify(&key, &signed, &tag).is_ok())
-        });
-        if genuine { Ok(()) } else { Err(StartupError::from("the callback's signature is wrong")) }
-    }
 }
