@@ -66,18 +66,8 @@ impl AdminClient {
         path: &str,
         body: Body,
     ) -> Result<Value, StartupError> {
-        let bytes = self.download(method, path, body).await?;
+        let (_, bytes) = self.answer(method, path, body).await?;
         Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))
-    }
-
-    /// One call whose answer is no JSON: an image, an export.
-    pub(crate) async fn download(
-        &self,
-        method: Method,
-        path: &str,
-        body: Body,
-    ) -> Result<Vec<u8>, StartupError> {
-        Ok(self.answer(method, path, body).await?.1)
     }
 
     /// A page of a list, and the row that the next one begins behind, if there is one.
@@ -90,7 +80,8 @@ impl AdminClient {
         Ok((serde_json::from_slice(&bytes).unwrap_or(Value::Null), last))
     }
 
-    async fn answer(
+    /// Headers and bytes of the answer to one call: an image, an export.
+    pub(crate) async fn answer(
         &self,
         method: Method,
         path: &str,

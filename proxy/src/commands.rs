@@ -140,7 +140,8 @@ impl Target {
         arguments: &impl Serialize,
     ) -> Result<(), StartupError> {
         let (method, path, body) = request(call, arguments)?;
-        let bytes = self.settings.ask(async |admin| admin.download(method, &path, body).await)?;
+        let (_, bytes) =
+            self.settings.ask(async |admin| admin.answer(method, &path, body).await)?;
         write_file(file, &bytes)
     }
 }

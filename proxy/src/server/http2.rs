@@ -120,7 +120,8 @@ async fn accept_all(
                     Verdict::Unknown => return Some(Reason::PROTOCOL_ERROR),
                 }
                 accepted = accepted.saturating_add(1);
-                match streams.permit().filter(|_| !is_over) {
+                let permit = Arc::clone(&streams.permits).try_acquire_owned().ok();
+                match permit.filter(|_| !is_over) {
                     Some(permit) => streams.spawn(permit, request, answer),
                     // It may be sent again (RFC 9113, section 8.7), on another connection when this
                     // one is over.
@@ -186,11 +187,6 @@ impl Streams<'_> {
             true => *self.last_end.lock().unwrap_or_else(PoisonError::into_inner),
             false => now(),
         }
-    }
-
-    /// A permit for one more; `None` when too many run already.
-    fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.permits).try_acquire_owned().ok()
     }
 
     /// Serves one, which has `permit` until it is over.
