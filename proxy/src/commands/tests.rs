@@ -176,6 +176,24 @@ const LISTS: &[(&str, &str)] = &[
     ("audit", audit::COLUMNS),
 ];
 
+/// The sources in which a command's call stands as the document has it.
+const SOURCES: &[&str] = &[
+    include_str!("audit.rs"),
+    include_str!("compliance.rs"),
+    include_str!("connector.rs"),
+    include_str!("keys.rs"),
+    include_str!("ledger.rs"),
+    include_str!("market.rs"),
+    include_str!("notify.rs"),
+    include_str!("operator.rs"),
+    include_str!("order.rs"),
+    include_str!("overview.rs"),
+    include_str!("partner.rs"),
+    include_str!("payment.rs"),
+    include_str!("policy/signing.rs"),
+    include_str!("user.rs"),
+];
+
 /// The operations of the document.
 fn operations() -> BTreeSet<String> {
     let document: Value = serde_json::from_str(DOCUMENT).unwrap();
@@ -197,6 +215,31 @@ fn every_call_of_the_operators_api_has_a_command() {
     assert!(without.is_empty(), "no command: {without:?}");
     let gone: Vec<_> = known.difference(&operations).collect();
     assert!(gone.is_empty(), "no such call: {gone:?}");
+}
+
+/// A call without the names of the parts of its path.
+fn nameless(call: &str) -> String {
+    let parts = call.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn the_calls_of_commands_are_those_of_the_document() {
+    let mut calls = Vec::new();
+    for source in SOURCES {
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            for rest in source.split(&format!("\"{method} ")).skip(1) {
+                calls.push(format!("{method} {}", rest.split('"').next().unwrap()));
+            }
+        }
+        for rest in source.split("target.list(").skip(1) {
+            calls.push(format!("GET {}", rest.split('"').nth(1).unwrap()));
+        }
+    }
+    let known: BTreeSet<String> = operations().iter().map(|call| nameless(call)).collect();
+    let unknown: Vec<_> = calls.iter().filter(|call| !known.contains(&nameless(call))).collect();
+    assert!(unknown.is_empty(), "no such call: {unknown:?}");
+    assert!(calls.len() > 80, "looked elsewhere: {calls:?}");
 }
 
 #[test]
