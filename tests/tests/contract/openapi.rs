@@ -141,6 +141,9 @@ fn lacking(document: &Document) -> String {
             if content["example"].is_null() && !is_free {
                 lacks(&pointer, "examples: `request` of the body, `answer` of the success");
             }
+            if content["example"].as_array().is_some_and(Vec::is_empty) {
+                lacks(&pointer, "an example of the list with a row");
+            }
             if content["schema"].as_object().is_none_or(serde_json::Map::is_empty) {
                 lacks(&pointer, "the form of its body");
             }

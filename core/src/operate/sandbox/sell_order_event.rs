@@ -14,10 +14,10 @@ use crate::money::connectors::sandbox::unless_refused;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Code, Result};
 use crate::tenancy::tenants::Scope;
-use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
+use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName};
 use crate::trading::orders::status::{Cause, NotApplied};
 use crate::trading::sandbox::SimulatedSaleEvent;
-use crate::trading::sell::orders::{EXAMPLE, SaleV1, find, view_in};
+use crate::trading::sell::orders::{SaleV1, find, sale_example, view_in};
 use rampart_types::OrderKey;
 
 /// Version 2, the only one.
@@ -38,10 +38,10 @@ impl Endpoint for V2 {
                   event, or a connector of yours takes its coins; for live clients there is no \
                   such route.",
         path: &[
-            required("id", Kind::Text, "The order's number, or your own identifier."),
+            ID,
             required("event", Kind::OneOf(&SimulatedSaleEvent::NAMES), "The simulated event."),
         ],
-        answer: EXAMPLE,
+        answer: sale_example!(),
         also: &[(409, Code::GeneralError)],
         ..Doc::NONE
     };

@@ -13,7 +13,7 @@ use super::Sale;
 use super::row::select_sales;
 use crate::Core;
 use crate::auth::caller::{Client, ClientAndUser};
-use crate::endpoint::openapi::doc::{Doc, Kind, required};
+use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -22,7 +22,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::checks::Hold;
 use crate::trading::orders::BlockchainInfo;
 use crate::trading::orders::list::{Cursor, Filter, PARAMETERS, Page};
-use crate::trading::orders::lookup::{ORDER_ERRORS, OrderName};
+use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName};
 use crate::trading::orders::not_completed::{ACCOUNT_MISSING, Reason, blocked, incomplete_checks};
 use crate::trading::orders::status::OrderStatus;
 use crate::users::accounts::{self, PaymentAccount};
@@ -31,11 +31,10 @@ use rampart_types::{
     Preserialized, UserId, UserKey,
 };
 
-/// The list, version 1.
-pub struct ListV1;
-
-/// The example of a sale in the OpenAPI document.
-pub(crate) const EXAMPLE: &str = r#"{
+/// The example of a sale in the OpenAPI document; a macro, so that `concat!` takes it.
+macro_rules! sale_example {
+    () => {
+        r#"{
     "id": 4503599627370496, "date": "2026-03-01T14:00:00Z", "currencyPair": "BTC-EUR",
     "status": "pending", "feeAmount": {"amount": 2.88, "currencyCode": "EUR"},
     "partnerFee": {"amount": 0, "currencyCode": "EUR"}, "feePercentage": 0,
@@ -61,7 +60,14 @@ pub(crate) const EXAMPLE: &str = r#"{
     "targetCurrency": {
         "code": "EUR", "ticker": "EUR", "name": "Euro", "caip19": "swift:0/iso4217:EUR"
     }
-}"#;
+}"#
+    };
+}
+
+pub(crate) use sale_example;
+
+/// The list, version 1.
+pub struct ListV1;
 
 impl Endpoint for ListV1 {
     const METHOD: Method = Method::GET;
@@ -70,9 +76,10 @@ impl Endpoint for ListV1 {
     const ERRORS: &'static [Code] = &[Code::OrderIdMalformed, Code::RequestMalformed];
     const DOC: Doc = Doc {
         summary: "List a user's sell orders",
-        details: "Newest first, a page at a time.",
+        details: "Newest first, a page at a time: follow `Link`, or send `X-Next-Cursor` as \
+                  `cursor`.",
         query: PARAMETERS,
-        answer: "[]",
+        answer: concat!("[", sale_example!(), "]"),
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
@@ -126,8 +133,8 @@ impl Endpoint for ReadV1 {
         summary: "Read a user's sell order",
         details: "By the order's number or by your own identifier; of several with one \
                   identifier the newest answers.",
-        path: &[required("id", Kind::Text, "The order's number, or your own identifier.")],
-        answer: EXAMPLE,
+        path: &[ID],
+        answer: sale_example!(),
         ..Doc::NONE
     };
     type Caller = ClientAndUser;
