@@ -16,8 +16,10 @@ pub(super) struct Credential {
 /// A request as every language needs it.
 struct Call<'a> {
     method: String,
-    /// Path and query, with `{name}` for what only the reader knows.
-    target: String,
+    /// Path, with `{name}` for what only the reader knows.
+    path: &'a str,
+    /// Names of the parameters of the query, whose values only the reader knows, too.
+    query: Vec<&'a str>,
     headers: Vec<Credential>,
     body: Option<&'a Value>,
     /// True if the answer has a document: there is none to read in a 204.
@@ -29,7 +31,8 @@ pub(super) fn all(method: &str, path: &str, operation: &Value) -> Vec<(&'static 
     let body = &operation["requestBody"]["content"]["application/json"]["example"];
     let call = Call {
         method: method.to_uppercase(),
-        target: format!("{path}{}", query(operation)),
+        path,
+        query: query(operation),
         headers: credentials(operation),
         body: Some(body).filter(|body| !body.is_null()),
         has_answer: operation["responses"]["204"].is_null(),
@@ -44,15 +47,11 @@ pub(super) fn all(method: &str, path: &str, operation: &Value) -> Vec<(&'static 
     ]
 }
 
-/// Required parameters of the query.
-fn query(operation: &Value) -> String {
+/// Names of the required parameters of the query, which reads alone have.
+fn query(operation: &Value) -> Vec<&str> {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let required = parameters.filter(|p| p["in"] == "query" && p["required"] == true);
-    let pairs: Vec<_> = required
-        .filter_map(|parameter| parameter["name"].as_str())
-        .map(|name| format!("{name}={{{name}}}"))
-        .collect();
-    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+    required.filter_map(|parameter| parameter["name"].as_str()).collect()
 }
 
 /// The headers that prove who calls.
@@ -78,17 +77,22 @@ pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// The names in braces of a target.
-fn placeholders(target: &str) -> Vec<&str> {
-    target.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
+/// The names in braces of a path.
+fn placeholders(path: &str) -> Vec<&str> {
+    path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
 }
 
-/// The call's target with something else for each name in braces.
-fn target(call: &Call<'_>, value: impl Fn(&str) -> String) -> String {
-    let names = placeholders(&call.target).into_iter();
-    names.fold(call.target.clone(), |target, name| {
-        target.replace(&format!("{{{name}}}"), &value(name))
-    })
+/// The call's path with something else for each name in braces.
+fn filled_path(call: &Call<'_>, value: impl Fn(&str) -> String) -> String {
+    let names = placeholders(call.path).into_iter();
+    names
+        .fold(call.path.to_owned(), |path, name| path.replace(&format!("{{{name}}}"), &value(name)))
+}
+
+/// The query as code: each parameter in the language's form, joined; nothing without one.
+fn query_code(call: &Call<'_>, parameter: impl Fn(&str) -> String) -> Option<String> {
+    let parameters: Vec<_> = call.query.iter().map(|name| parameter(name)).collect();
+    (!parameters.is_empty()).then(|| parameters.join(", "))
 }
 
 fn snake(name: &str) -> String {
@@ -108,12 +112,16 @@ fn quoted_scheme(scheme: &str, plus: &str) -> String {
 }
 
 fn curl(call: &Call<'_>) -> String {
-    let target = target(call, |name| format!("${}", snake(name).to_uppercase()));
+    let variable = |name: &str| format!("${}", snake(name).to_uppercase());
     let method = match (call.method.as_str(), call.body) {
+        ("GET", _) if !call.query.is_empty() => "-G ".to_owned(),
         ("GET", _) | ("POST", Some(_)) => String::new(),
         (method, _) => format!("-X {method} "),
     };
-    let mut lines = vec![format!("curl {method}\"$BASE{target}\"")];
+    let mut lines = vec![format!("curl {method}\"$BASE{}\"", filled_path(call, variable))];
+    lines.extend(
+        call.query.iter().map(|name| format!("--data-urlencode \"{name}={}\"", variable(name))),
+    );
     lines.extend(call.headers.iter().map(|Credential { header, scheme, variable }| {
         format!("-H \"{header}: {scheme}${variable}\"")
     }));
@@ -125,7 +133,7 @@ fn curl(call: &Call<'_>) -> String {
 }
 
 fn python(call: &Call<'_>) -> String {
-    let target = target(call, |name| format!("{{{}}}", snake(name)));
+    let path = filled_path(call, |name| format!("{{{}}}", snake(name)));
     let headers: Vec<_> = call
         .headers
         .iter()
@@ -136,7 +144,10 @@ fn python(call: &Call<'_>) -> String {
         .collect();
     let mut code = String::from("import os, json\nimport requests\n\n");
     code += &format!("answer = requests.request(\n    \"{}\",\n", call.method);
-    code += &format!("    f\"{{os.environ['BASE']}}{target}\",\n");
+    code += &format!("    f\"{{os.environ['BASE']}}{path}\",\n");
+    if let Some(query) = query_code(call, |name| format!("\"{name}\": {}", snake(name))) {
+        code += &format!("    params={{{query}}},\n");
+    }
     code += &format!("    headers={{{}}},\n", headers.join(", "));
     if let Some(body) = call.body {
         let body = pretty(body).replace("\\", "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
@@ -146,7 +157,12 @@ fn python(call: &Call<'_>) -> String {
 }
 
 fn typescript(call: &Call<'_>) -> String {
-    let target = call.target.replace('{', "${");
+    let mut path = call.path.replace('{', "${");
+    let mut before = String::new();
+    if let Some(query) = query_code(call, str::to_owned) {
+        before = format!("const query = new URLSearchParams({{ {query} }});\n");
+        path += "?${query}";
+    }
     let mut headers: Vec<_> = call
         .headers
         .iter()
@@ -162,7 +178,7 @@ fn typescript(call: &Call<'_>) -> String {
     }
     let shown = if call.has_answer { "await answer.json()" } else { "answer.status" };
     format!(
-        "const answer = await fetch(`${{process.env.BASE}}{target}`, {{\n  method: \"{}\",\n  \
+        "{before}const answer = await fetch(`${{process.env.BASE}}{path}`, {{\n  method: \"{}\",\n  \
          headers: {{\n{}  }},\n{body}}});\nif (!answer.ok) throw new Error(await answer.text());\n\
          console.log({shown});",
         call.method,
@@ -171,12 +187,18 @@ fn typescript(call: &Call<'_>) -> String {
 }
 
 fn go(call: &Call<'_>) -> String {
-    let target = format!("\"{}\"", target(call, |name| format!("\" + {name} + \"")));
-    let target = target.replace(" + \"\"", "");
+    let mut path = filled_path(call, |name| format!("\" + {name} + \""));
+    let (mut code, mut encoded) = (String::new(), "");
+    if let Some(query) = query_code(call, |name| format!("\"{name}\": {{{name}}}")) {
+        code = format!("query := url.Values{{{query}}}\n");
+        path += "?";
+        encoded = " + query.Encode()";
+    }
+    let target = format!("\"{path}\"{encoded}").replace(" + \"\"", "");
     let body = call.body.map_or("nil".to_owned(), |body| {
         format!("strings.NewReader(`{}`)", pretty(body).replace('`', "\\u0060"))
     });
-    let mut code = format!(
+    code += &format!(
         "request, err := http.NewRequest(\"{}\", os.Getenv(\"BASE\") + {target}, {body})\n\
          if err != nil {{\n\treturn err\n}}\n",
         call.method
@@ -193,12 +215,15 @@ fn go(call: &Call<'_>) -> String {
 }
 
 fn rust(call: &Call<'_>) -> String {
-    let target = target(call, |name| format!("{{{}}}", snake(name)));
+    let path = filled_path(call, |name| format!("{{{}}}", snake(name)));
     let mut code = format!(
         "let base = std::env::var(\"BASE\")?;\nlet answer = reqwest::Client::new()\n    \
-         .request(reqwest::Method::{}, format!(\"{{base}}{target}\"))\n",
+         .request(reqwest::Method::{}, format!(\"{{base}}{path}\"))\n",
         call.method
     );
+    if let Some(query) = query_code(call, |name| format!("(\"{name}\", {})", snake(name))) {
+        code += &format!("    .query(&[{query}])\n");
+    }
     for Credential { header, scheme, variable } in &call.headers {
         let scheme = quoted_scheme(scheme, ".to_owned() + &");
         code += &format!("    .header(\"{header}\", {scheme}std::env::var(\"{variable}\")?)\n");
@@ -211,7 +236,12 @@ fn rust(call: &Call<'_>) -> String {
 }
 
 fn php(call: &Call<'_>) -> String {
-    let target = call.target.replace('{', "{$");
+    let mut path = call.path.replace('{', "{$");
+    let mut query = String::new();
+    if let Some(parameters) = query_code(call, |name| format!("'{name}' => ${name}")) {
+        path += "?";
+        query = format!(" . http_build_query([{parameters}])");
+    }
     let mut headers: Vec<_> = call
         .headers
         .iter()
@@ -229,7 +259,7 @@ fn php(call: &Call<'_>) -> String {
         false => "echo curl_getinfo($request, CURLINFO_RESPONSE_CODE);",
     };
     format!(
-        "$request = curl_init(getenv('BASE') . \"{target}\");\ncurl_setopt_array($request, [\n    \
+        "$request = curl_init(getenv('BASE') . \"{path}\"{query});\ncurl_setopt_array($request, [\n    \
          CURLOPT_CUSTOMREQUEST => '{}',\n    CURLOPT_RETURNTRANSFER => true,\n    \
          CURLOPT_HTTPHEADER => [\n{}    ],\n{body}]);\n$answer = curl_exec($request);\n\
          if (curl_getinfo($request, CURLINFO_RESPONSE_CODE) >= 400) {{ throw new Exception($answer); }}\n\
@@ -244,12 +274,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::PARTNERS_API;
+    use crate::operate::system::docs::reference::operations;
 
     #[test]
     fn every_language_says_method_path_credentials_and_body() {
         let operation = json!({
             "security": [{ "ApiKey": [], "UserIdentifier": [] }],
-            "parameters": [{ "in": "query", "name": "emailAddress", "required": true }],
             "requestBody": { "content": { "application/json": { "example": { "name": "Ada" } } } },
         });
         let samples = all("patch", "/plans/{code}", &operation);
@@ -277,9 +308,35 @@ mod tests {
         });
         assert_eq!(
             command("get", "/orders/{id}", &operation),
-            "curl \"$BASE/orders/$ID?emailAddress=$EMAIL_ADDRESS\" \\\n  \
+            "curl -G \"$BASE/orders/$ID\" \\\n  \
+             --data-urlencode \"emailAddress=$EMAIL_ADDRESS\" \\\n  \
              -H \"X-Api-Key: $API_KEY\" \\\n  -H \"User-Authorization: Bearer $USER_TOKEN\""
         );
+    }
+
+    #[test]
+    fn values_of_a_query_are_percent_encoded() {
+        let parameter = json!({ "in": "query", "name": "emailAddress", "required": true });
+        let samples = all("get", "/exists", &json!({ "parameters": [parameter] }));
+        let encoded = [
+            "--data-urlencode \"emailAddress=$EMAIL_ADDRESS\"",
+            "params={\"emailAddress\": email_address}",
+            "new URLSearchParams({ emailAddress });",
+            "os.Getenv(\"BASE\") + \"/exists?\" + query.Encode(), nil)",
+            ".query(&[(\"emailAddress\", email_address)])",
+            "\"/exists?\" . http_build_query(['emailAddress' => $emailAddress])",
+        ];
+        for ((language, code), part) in samples.iter().zip(encoded) {
+            assert!(code.contains(part), "{language}: {code}");
+        }
+    }
+
+    #[test]
+    fn only_reads_have_a_query() {
+        for operation in operations(PARTNERS_API.document()) {
+            let is_read = operation.method == "get";
+            assert!(is_read || query(operation.is).is_empty(), "{}", operation.path);
+        }
     }
 
     #[test]
