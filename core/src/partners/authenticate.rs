@@ -39,7 +39,8 @@ impl Endpoint for V1 {
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Exchange a user name and a password for tokens",
-        details: "`token` lives an hour, `refreshToken` a month from its last use.",
+        details: "`token` lives an hour, `refreshToken` a month from its last use. By default ten \
+                  tries a minute for one user name, and ten from one address.",
         body: Shape::Members(&[
             required("username", Kind::Text, "As issued by the operator."),
             required("password", Kind::Text, "As issued by the operator."),

@@ -32,7 +32,8 @@ impl Endpoint for V1 {
         summary: "Exchange a refresh token for the next pair of tokens",
         details: "For tokens of clients and of users. A refresh token is used once. Within 30 \
                   seconds it may be sent again, in case the answer was lost; after that, sending \
-                  it ends the login that it comes from.",
+                  it ends the login that it comes from. By default ten requests a minute from one \
+                  address, those for users' tokens included, and ten for a client's own tokens.",
         body: Shape::Members(&[required("refreshToken", Kind::Text, "The one of the last pair.")]),
         request: r#"{"refreshToken": "rr_7f3a9c"}"#,
         answer: r#"{"token": "eyJhbGciOiJIUzI1NiJ9.e30.9f3k", "refreshToken": "rr_c04b1e"}"#,

@@ -26,6 +26,16 @@ const BUCKETS_MAX: u64 = 65_536;
 /// Idle time after which a bucket is evicted; it is full again by then.
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 
+/// The rate of logins in the words of the documentation; a macro, so that `concat!` takes it.
+macro_rules! login_rate {
+    () => {
+        "Logins, `exists`, `reset-password` and an update's `oldPassword` share a rate: by default \
+         five tries a minute for one e-mail address, sixty for all of a client's."
+    };
+}
+
+pub(super) use login_rate;
+
 /// Buckets by address, known or not, and by client. A bucket whose rate is a setting of the partner
 /// is of one quota.
 #[derive(Debug)]

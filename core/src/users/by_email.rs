@@ -7,6 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
 use super::account::texts_of;
+use super::attempts::login_rate;
 use super::details::required_email;
 use super::one_time_token::{OneTimeToken, Purpose};
 use super::personal_data::email_index;
@@ -37,7 +38,10 @@ impl Endpoint for ExistsV1 {
     const ERRORS: &'static [Code] = &[Code::EmailInvalid, Code::EmailMissing];
     const DOC: Doc = Doc {
         summary: "Ask whether an e-mail address is registered",
-        details: "404 with `{\"exists\":false}` is an answer, not an error.",
+        details: concat!(
+            "404 with `{\"exists\":false}` is an answer, not an error. ",
+            login_rate!(),
+        ),
         query: &[required("emailAddress", Kind::Format("email"), "The address.")],
         answer: r#"{"exists": true}"#,
         ..Doc::NONE
@@ -91,9 +95,13 @@ impl Endpoint for ResetPasswordV1 {
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
         summary: "Mail the user a link to set a new password",
-        details: "The answer is the same when nobody has the address. A password that is set by the \
-                  link proves the address. If nothing has proven it before, identifiers that were \
-                  linked to the user until then are unlinked (ER705): link them again.",
+        details: concat!(
+            "The answer is the same when nobody has the address. A password that is set by the link \
+             proves the address. If nothing has proven it before, identifiers that were linked to \
+             the user until then are unlinked (ER705): link them again. At most five links an hour \
+             are mailed to one address (ER354). ",
+            login_rate!(),
+        ),
         body: Shape::Members(&[required("emailAddress", Kind::Format("email"), "The address.")]),
         request: r#"{"emailAddress": "ada@example.com"}"#,
         answer: "{}",

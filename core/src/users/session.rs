@@ -8,6 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::account::{self, RowLock};
+use super::attempts::login_rate;
 use super::details::required_email;
 use super::one_time_token::{self, OneTimeToken, Purpose};
 use super::passkeys;
@@ -71,7 +72,7 @@ impl Endpoint for LoginV1 {
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {
         summary: "Log a user in",
-        details: "By default five tries a minute for one address, sixty for all of a client's.",
+        details: login_rate!(),
         body: Shape::Members(&[
             required("emailAddress", Kind::Format("email"), "The user's e-mail address."),
             required("password", Kind::Text, "The user's password."),

@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use crate::api::{ENDPOINTS, PARTNERS_API};
     use crate::notify::events::EventType;
+    use crate::platform::settings::RateLimits;
     use crate::tenancy::tenants::Scope;
 
     /// Largest page, in bytes before compression: a page of text shrinks to a fifth or less.
@@ -179,6 +180,22 @@ mod tests {
         let scopes = Scope::NAMES.map(|name| ("authentication", name));
         for (page, name) in events.into_iter().chain(scopes) {
             assert!(pages[page].contains(&format!("<code>{name}</code>")), "{name}");
+        }
+    }
+
+    #[test]
+    fn rates_stand_in_the_guide_and_on_the_pages_that_they_bound() {
+        let pages = pages();
+        let rates = RateLimits::default();
+        let partners = [rates.address, rates.client, rates.quotes, rates.credentials];
+        for rate in partners.into_iter().chain([rates.login, rates.client_login, rates.uploads]) {
+            let rate = format!("<code>{rate}</code>");
+            assert!(pages["idempotency-and-retries"].contains(&rate), "{rate}");
+        }
+        let bounded =
+            ["authenticate", "refreshToken", "logIn", "checkEmailAddress", "requestPasswordReset"];
+        for page in bounded {
+            assert!(pages[page].contains(" a minute "), "{page}");
         }
     }
 
