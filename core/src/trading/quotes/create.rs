@@ -32,8 +32,8 @@ use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
 const DETAILS: &str = "Confirm the quote unchanged before its expiry date, once. Limits never refuse \
                        a quote: `quoteUnconfirmableReasons` tells what would refuse the confirm. \
-                       When buying, `fiatAmount` is exactly what the coins are worth at `price` \
-                       (`cryptoAmount` × `price`) and the fees; a sale brings what is left of it.";
+                       `fiatAmount` is exactly `cryptoAmount` × `price`, plus the fees of a \
+                       purchase or minus those of a sale.";
 
 /// Buying, version 1.
 pub struct BuyV1;
