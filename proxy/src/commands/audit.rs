@@ -28,7 +28,7 @@ pub(crate) enum Audit {
         /// Earliest time, such as 2026-03-01T12:00:00Z.
         #[arg(long, value_name = "TIME")]
         from: Option<String>,
-        /// Time that is too late.
+        /// Time before which they were written.
         #[arg(long, value_name = "TIME")]
         before: Option<String>,
         #[command(flatten)]

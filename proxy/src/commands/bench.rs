@@ -36,7 +36,7 @@ const COLUMNS: &str = "\
 /// run it on another machine.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Where partners reach the edge.
+    /// URL at which partners reach the edge.
     #[arg(long, default_value = "https://127.0.0.1:8443")]
     url: String,
     /// User name of a test client, whose orders need no user.

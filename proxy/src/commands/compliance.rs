@@ -24,7 +24,7 @@ pub(crate) enum Review {
         #[command(flatten)]
         page: Page,
     },
-    /// Claim one for half an hour, or for another one.
+    /// Claim one for half an hour; claim it again for another half.
     Claim(ReviewArgs),
     /// Give a claim back.
     Release(ReviewArgs),

@@ -15,7 +15,7 @@ pub(super) const BALANCES: &str = "\
 pub(super) const ENTRIES: &str =
     "OCCURRED occurredAt, ID id, PARTNER partner, KIND kind, ORDER orderId, PAYMENT paymentId";
 
-/// The books: double entry, one book per client and currency.
+/// The books: double entry, one book per partner and currency.
 #[derive(Debug, Serialize, Subcommand)]
 #[serde(rename_all_fields = "camelCase", untagged)]
 pub(crate) enum Ledger {

@@ -38,7 +38,7 @@ impl Endpoint for ListAudit {
             optional("actor", Kind::Text, "Name of the operator, or who else made the change."),
             optional("action", Kind::Text, "Such as `partner.change`."),
             optional("from", Kind::Format("date-time"), "Earliest time."),
-            optional("before", Kind::Format("date-time"), "Time that is too late."),
+            optional("before", Kind::Format("date-time"), "Time before which they were written."),
             AFTER,
             limit(ROWS_MAX),
         ],

@@ -24,8 +24,8 @@ pub(crate) struct Admin {
     /// port of the host; 0 does not tell them.
     #[schemars(range(min = 0, max = 63_072_000))]
     pub(crate) hsts_seconds: u64,
-    /// Bearer token of the break-glass owner, each use of which is an alarm; of a command, the
-    /// operator's own.
+    /// Bearer token of the break-glass owner, each use of which is an alarm; where a command runs,
+    /// the operator's own token.
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "none: only operators' own tokens are accepted"))]
     pub(crate) token: Option<Secret>,

@@ -38,8 +38,8 @@ impl Endpoint for ExportLedger {
                   more than 50000 entries: name a shorter time.",
         query: &[
             optional("format", Kind::OneOf(&["csv", "beancount"]), "The format; CSV if left out."),
-            optional("from", Kind::Format("date-time"), "Least time of what happened."),
-            optional("to", Kind::Format("date-time"), "Time that is too late."),
+            optional("from", Kind::Format("date-time"), "Earliest time of what happened."),
+            optional("to", Kind::Format("date-time"), "Time before which it happened."),
         ],
         ..Doc::NONE
     };
