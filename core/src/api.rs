@@ -72,8 +72,8 @@ pub const ENDPOINTS: &[Route] = &[
     route::<trading::dca::update::V2>(),
     // Selling
     route::<trading::sell::confirm::V1>(),
-    route::<trading::sell::orders::ListV1>(),
-    route::<trading::sell::orders::ReadV1>(),
+    route::<trading::sell::read::ListV1>(),
+    route::<trading::sell::read::ReadV1>(),
     route::<trading::sell::timeline::V2>(),
     route::<trading::sell::onboarding::CreateV2>(),
     route::<trading::sell::onboarding::VerifyV2>(),

@@ -4,7 +4,7 @@
 //!   that [`onboarding_signers`] finds
 //! - [`confirm`] turns a quote into a sale; `status` has its events, [`settle`] applies those that
 //!   are due
-//! - [`orders`] lists and reads a user's sales, [`timeline`] shows what happened to one
+//! - [`read`] lists and reads a user's sales, [`timeline`] shows what happened to one
 
 pub mod confirm;
 mod deposit;
@@ -12,7 +12,7 @@ mod insert;
 pub mod onboarding;
 pub mod onboarding_page;
 pub mod onboarding_signers;
-pub mod orders;
+pub mod read;
 mod row;
 pub mod settle;
 pub(crate) mod status;

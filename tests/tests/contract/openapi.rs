@@ -117,6 +117,18 @@ fn every_operation_says_what_a_caller_must_know() {
     assert!(lacking.is_empty(), "the documents lack:\n{lacking}");
 }
 
+#[test]
+fn reads_of_sales_are_listed_with_selling() {
+    for path in [
+        "/api/v1/user/sell/orders",
+        "/api/v1/user/sell/orders/{id}",
+        "/api/v2/sell/orders/{id}/timeline",
+    ] {
+        let tags = &PARTNERS.value()["paths"][path]["get"]["tags"];
+        assert_eq!(*tags, json!(["Selling"]), "{path}");
+    }
+}
+
 /// Everything that the operations of a document do not say, a line each.
 fn lacking(document: &Document) -> String {
     let mut lacking = String::new();

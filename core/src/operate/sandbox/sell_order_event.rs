@@ -17,7 +17,7 @@ use crate::tenancy::tenants::Scope;
 use crate::trading::orders::lookup::{ID, ORDER_ERRORS, OrderName};
 use crate::trading::orders::status::{Cause, NotApplied};
 use crate::trading::sandbox::SimulatedSaleEvent;
-use crate::trading::sell::orders::{SaleV1, find, sale_example, view_in};
+use crate::trading::sell::read::{SaleV1, find, sale_example, view_in};
 use rampart_types::OrderKey;
 
 /// Version 2, the only one.

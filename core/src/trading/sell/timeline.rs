@@ -3,7 +3,7 @@
 
 use http::Method;
 
-use super::orders::find;
+use super::read::find;
 use crate::Core;
 use crate::auth::caller::Reader;
 use crate::endpoint::openapi::doc::Doc;
