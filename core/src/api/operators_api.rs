@@ -27,7 +27,7 @@ const DOMAINS: &[Domain] = &[
     ),
     domain("market", "Market", "Currencies, pairs, prices and payment methods."),
     domain("orders", "Orders", "Orders of both sides, their events, and offers."),
-    domain("payments", "Payments", "What was reported of money and coins."),
+    domain("payments", "Payments", "Reports of money and coins."),
     domain("ledger", "Ledger", "The books: double entry, one book per client and currency."),
     domain("reconciliations", "Reconciliations", "Statements of accounts beside the books."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
@@ -46,7 +46,7 @@ const DOMAINS: &[Domain] = &[
     ),
     domain("approvals", "Approvals", "Calls that need a second person."),
     domain("overview", "Overview", "The state of the service at a glance."),
-    domain("configuration", "Configuration", "What operators decide, as one document."),
+    domain("configuration", "Configuration", "Partners, market, routes, policies as one document."),
     domain("audit", "Audit", "Changes that operators made."),
     domain("openapi", "The service", "The API itself."),
 ];

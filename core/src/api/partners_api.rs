@@ -26,12 +26,12 @@ const DOMAINS: &[Domain] = &[
         "Tokens of the partner, for those who do not use an API key.",
     ),
     domain("users", "Users", "Registration, login and identifiers of end users."),
-    domain("verification", "Verification", "What a user still has to prove, and proving it."),
+    domain("verification", "Verification", "Open requirements of a user, and their proofs."),
     domain("accounts", "Accounts", "Payment and payout accounts of users."),
-    domain("limits", "Limits", "How much a user may still trade."),
+    domain("limits", "Limits", "Amounts that a user may still trade."),
     domain("market", "Market", "Currencies, prices and what else a shop window needs."),
-    domain("payment_methods", "Payment methods", "How users can pay."),
-    domain("quotes", "Quotes", "What a trade would come to, sealed for the confirm."),
+    domain("payment_methods", "Payment methods", "Methods by which users pay."),
+    domain("quotes", "Quotes", "Terms of a trade, sealed for the confirm."),
     domain(
         "offers",
         "Offers",
@@ -42,9 +42,9 @@ const DOMAINS: &[Domain] = &[
     domain("sell", "Selling", "Selling onboarding, confirmation and orders."),
     domain("dca", "Savings plans", "Deposits that buy at regular intervals."),
     domain("webhooks", "Webhooks", "Being told what happens, at an address of the partner's."),
-    domain("events", "Events", "What happened, to be looked up and told again."),
+    domain("events", "Events", "Events of orders and users: their log, and sending one again."),
     domain("sandbox", "Sandbox", "For test clients: making things happen to orders and users."),
-    domain("system", "The service", "What the service says about itself."),
+    domain("system", "The service", "Error codes, public keys and this document."),
 ];
 
 /// The introduction, in CommonMark.

@@ -71,8 +71,7 @@ impl Endpoint for V2 {
             optional(
                 "fiatAmount",
                 Kind::Text,
-                "What the user is about to pay, for the partner's own rule; counts with \
-                 `fiatCurrency`.",
+                "Amount of the payment, for the partner's own rule; counts with `fiatCurrency`.",
             ),
             optional("fiatCurrency", Kind::Text, "Code of the amount's currency, such as `EUR`."),
         ],

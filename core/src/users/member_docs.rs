@@ -83,9 +83,9 @@ const fn members(form: FormKind) -> [Member; COUNT] {
         optional("city", LINE, "The city."),
         optional("websiteCountry", COUNTRY, "With `websiteLanguage`, one of `supportedRegions`."),
         optional("websiteLanguage", Kind::Matching("^[A-Za-z]{2}$"), "With `websiteCountry`."),
-        optional("isBusiness", Kind::Flag, "Whether it is a business."),
-        optional("privacyAgreement", Kind::Flag, "Whether the user has agreed."),
-        optional("newsletterSubscription", Kind::Flag, "Whether the user wants the newsletter."),
+        optional("isBusiness", Kind::Flag, "`true` for a business."),
+        optional("privacyAgreement", Kind::Flag, "`true` if the user has agreed."),
+        optional("newsletterSubscription", Kind::Flag, "`true` if the user wants the newsletter."),
         optional("password", Kind::Sized(8, 64), "Without one the user cannot log in."),
         optional(
             "shareToken",

@@ -125,10 +125,10 @@ impl Endpoint for UpdateV2 {
     const BODY: Body = Body::JsonWithImage(BODY_BYTES_MAX);
     const DOC: Doc = Doc {
         summary: "Update the user's profile",
-        details: "What is absent or null stays. `email` with the address known, and no code, mails \
-                  a new code, at most five times an hour. A changed name or birth date takes the \
-                  identity check back, another country that of the address, and either is \
-                  screened anew; a person who becomes a business, or the reverse, is asked the \
+        details: "Members that are absent or null stay. `email` with the address known, and no \
+                  code, mails a new code, at most five times an hour. A changed name or birth date \
+                  takes the identity check back, another country that of the address, and either \
+                  is screened anew; a person who becomes a business, or the reverse, is asked the \
                   AMLD5 questions of that kind. Verified images must be sent again after the name, \
                   birth date or address that they prove has changed. A new `password` or `email` \
                   wants `oldPassword`, or an `emailCode` that was mailed to the address known, and \

@@ -40,7 +40,7 @@ impl Endpoint for V1 {
                 Kind::Matching("^[A-Za-z0-9]{36,255}$"),
                 "Your own identifier of the user.",
             ),
-            required("returnUrl", Kind::Text, "Where the user is sent back to."),
+            required("returnUrl", Kind::Text, "URL that the user is sent back to."),
         ]),
         request: r#"{
             "identifier": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",

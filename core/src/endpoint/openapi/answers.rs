@@ -37,7 +37,7 @@ const SHARED: [(u16, &str, Code, &str); 7] = [
 const HEADERS: [(&str, &str, bool, &str); 10] = [
     ("RequestId", "X-Request-Id", false, "The request's own if it is well formed, else a new one."),
     ("RateLimitPolicy", "RateLimit-Policy", false, "The rates that apply."),
-    ("RateLimit", "RateLimit", false, "What is left of them."),
+    ("RateLimit", "RateLimit", false, "The requests that are left of them."),
     ("RetryAfter", "Retry-After", true, "Seconds until another try makes sense."),
     (
         "ETag",
@@ -54,7 +54,7 @@ const HEADERS: [(&str, &str, bool, &str); 10] = [
         "Since when it is deprecated: `@` and seconds since 1970.",
     ),
     ("Sunset", "Sunset", false, "Until when it is served, as an HTTP date."),
-    ("Successor", "Link", false, "What replaces it, as `successor-version`."),
+    ("Successor", "Link", false, "The operation that replaces it, as `successor-version`."),
 ];
 
 /// The envelope and what is in it.
@@ -66,7 +66,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     let schemas = json!({
         "ErrorCode": {
             "type": "string",
-            "description": "What happened, as a code that never changes its meaning.",
+            "description": "The code of an error, which never changes its meaning.",
             "enum": codes,
             "x-enum-descriptions": meanings,
         },
@@ -78,13 +78,13 @@ pub(super) fn schemas() -> Map<String, Value> {
                     "$ref": "#/components/schemas/ErrorCode",
                     "description": "The code.",
                 },
-                "message": text("What happened. The same for every request with this code."),
-                "solution": text("What to do; it may name the member or the bound."),
+                "message": text("The error in a sentence, always the same for this code."),
+                "solution": text("Advice; it may name the member or the bound."),
                 "field": text("The member of the request that violates the rule, if it is one."),
                 "documentation": {
                     "type": "string",
                     "format": "uri-reference",
-                    "description": "Where the code is explained, relative to this host.",
+                    "description": "The explanation of the code, relative to this host.",
                 },
             },
             "required": ["code", "message", "solution", "documentation"],
@@ -225,7 +225,7 @@ pub(super) fn errors(route: &Route) -> BTreeMap<u16, Value> {
 const fn meaning(status: u16) -> &'static str {
     match status {
         404 => "There is no such thing for this caller.",
-        409 => "What is asked for collides with what is.",
+        409 => "The state forbids it, or the first request with the `Idempotency-Key` still runs.",
         413 => "The body is larger than the endpoint takes.",
         422 => "The `Idempotency-Key` came with another body before.",
         _ => "Refused: all codes that one stage of checks found.",

@@ -8,7 +8,7 @@
 //!     body: Shape::Members(&[
 //!         required("emailAddress", Kind::Text, "The user's e-mail address."),
 //!         required("password", Kind::Text, "8 to 64 characters."),
-//!         optional("stay", Kind::Boolean, "Whether to stay logged in."),
+//!         optional("stay", Kind::Boolean, "Stay logged in."),
 //!     ]),
 //!     request: r#"{"emailAddress": "ann@example.com", "password": "correct horse"}"#,
 //!     answer: r#"{"uuid": "…", "token": "…", "refreshToken": "…"}"#,

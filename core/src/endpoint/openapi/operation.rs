@@ -164,7 +164,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Map<String, Value>
     }
     if route.cache == Cache::Revalidate && route.method == Method::GET {
         let headers = answers::refer(&["RequestId", "ETag"]);
-        let about = "What the client has is still so.";
+        let about = "The client's copy is current.";
         all.insert(304, json!({ "description": about, "headers": headers }));
     }
     all.into_iter().map(|(status, answer)| (status.to_string(), answer)).collect()

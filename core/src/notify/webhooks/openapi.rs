@@ -46,7 +46,7 @@ pub(crate) fn openapi() -> Value {
                 "properties": {
                     "type": {
                         "type": "string", "enum": EventType::NAMES,
-                        "description": "What happened.",
+                        "description": "Type of the event.",
                     },
                     "timestamp": {
                         "type": "string", "format": "date-time",
@@ -54,7 +54,7 @@ pub(crate) fn openapi() -> Value {
                     },
                     "data": {
                         "type": "object",
-                        "description": "What it happened to. For an order `orderId`, \
+                        "description": "The subject of the event. For an order `orderId`, \
                                         `partnerOrderIdentifier` and `status`, and the amounts of \
                                         what happened: `payment` (`id`, `amount`, `currencyCode`) \
                                         of `order.payment_received` and `order.disputed`, `due` \

@@ -22,7 +22,8 @@ impl endpoint::Endpoint for V2 {
     const SCOPE: Option<Scope> = Some(Scope::WebhooksWrite);
     const DOC: Doc = Doc {
         summary: "Remove a webhook endpoint",
-        details: "What waited for it is not sent any more. The answer is the endpoint as it was.",
+        details: "Deliveries that wait for it are not sent any more. The answer is the endpoint as \
+                  it was.",
         path: &[required("id", Kind::Format("uuid"), "The endpoint's id.")],
         answer: EXAMPLE,
         also: &[(404, Code::RouteNotFound)],

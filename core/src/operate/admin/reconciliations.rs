@@ -229,7 +229,7 @@ pub struct Reconciliation {
     matched: i32,
     /// Lines that became payments.
     recorded: i32,
-    /// What only one side has, or the two have differently; at most 1000.
+    /// Lines and entries that only one side has, or that differ; at most 1000.
     differences: Vec<Difference>,
     /// `true` if there are more differences than are listed.
     has_more: bool,

@@ -129,7 +129,7 @@ const SETTING_INPUTS: &[Input] = &[
         .hint("In the portal. Operators activate what is uploaded."),
     Input::new("contactEmail", "Contact")
         .of("/contactEmail")
-        .hint("Where its people are told of what needs them."),
+        .hint("For mail to its people about what needs them."),
 ];
 
 const BRANDING_INPUTS: &[Input] = &[

@@ -129,7 +129,7 @@ pub struct ListedScenario {
     http_status: u16,
     /// The state that the last answer shows; null for an error.
     status: Option<&'static str>,
-    /// Where it shows the state: a JSON Pointer (RFC 6901).
+    /// Place of the state in that answer: a JSON Pointer (RFC 6901).
     status_at: Option<&'static str>,
     /// The `partnerOrderIdentifier` that selects it for any order; any text may follow after a dash.
     partner_order_identifier: Option<String>,
@@ -137,11 +137,11 @@ pub struct ListedScenario {
     fiat_amount: Option<JsonDecimal>,
     /// Simulated events that such an order goes through by itself, in order.
     steps: Vec<&'static str>,
-    /// What to send, in order.
+    /// Requests to send, in order.
     requests: Vec<ScenarioRequest>,
 }
 
-/// What a scenario leads to.
+/// Kind of a scenario's outcome.
 #[derive(Clone, Copy, Debug, JsonSchema, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SandboxScenarioKind")]

@@ -98,7 +98,7 @@ impl Endpoint for V2 {
     const RETRIED: bool = true;
     const DOC: Doc = Doc {
         summary: "Simulate an event of a test user",
-        details: "What an operator or an identity check decides of a live user. `verified` passes \
+        details: "Simulates decisions of an operator or an identity check. `verified` passes \
                   every check, `delete` erases the user for good. Name a disabled user by the \
                   identifier: its tokens are ER702. For live clients there is no such route.",
         body: Shape::Members(&[required(

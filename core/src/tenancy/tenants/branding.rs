@@ -33,7 +33,7 @@ pub(crate) struct BrandingMembers {
     /// gradients alone; at most 64 KiB.
     #[serde(deserialize_with = "present")]
     logo: Option<Option<String>>,
-    /// Where shoppers get help: `https:` or `mailto:`.
+    /// Help for shoppers: an `https:` or `mailto:` URL.
     #[serde(deserialize_with = "present")]
     support_url: Option<Option<String>>,
     /// The partner's privacy statement: `https:`.

@@ -32,9 +32,9 @@ use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized, decim
 /// Least significant digits of a price, so that a coin worth a cent has one too.
 const SIGNIFICANT_DIGITS: u32 = 6;
 
-const DETAILS: &str = "What one coin costs and brings in fiat, the partner's fee and the spread \
-                       included; fees of payment methods are not. A pair that cannot be quoted \
-                       now has no price.";
+const DETAILS: &str = "The price of one coin, bought and sold, with the partner's fee and the \
+                       spread, without fees of payment methods. A pair that cannot be quoted now \
+                       has no price.";
 
 const FEE: Member = optional(
     "fee",

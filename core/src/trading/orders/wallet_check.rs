@@ -57,12 +57,12 @@ impl Endpoint for V2 {
             optional(
                 "walletType",
                 Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
-                "Whether a service provider keeps the wallet, or the user; `unhosted` if omitted.",
+                "`vasp`: a service provider keeps the wallet; `unhosted`, the default: the user.",
             ),
             optional(
                 "fiatAmount",
                 Kind::DecimalOrText,
-                "What the user is about to pay, for `ownershipProofRequired`.",
+                "Amount of the payment, for `ownershipProofRequired`.",
             ),
         ]),
         request: r#"{

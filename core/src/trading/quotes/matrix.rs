@@ -39,7 +39,7 @@ const ROWS_MAX: usize = 1_000;
 
 /// Parameters of the query.
 const QUERY: &[Member] = &[
-    required("fiatAmount", Kind::Text, "What the user would pay: `250`."),
+    required("fiatAmount", Kind::Text, "Amount that the user would pay, such as `250`."),
     required("currency", Kind::Text, "Code of the amount's currency: `EUR`."),
     optional(
         "currencyPair",

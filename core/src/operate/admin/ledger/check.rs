@@ -64,7 +64,7 @@ pub struct Checked {
     checked: usize,
     /// Things that do not hold.
     problems: Vec<Problem>,
-    /// Where the next page begins; null after the last one.
+    /// Begin of the next page; null after the last one.
     next: Option<String>,
 }
 

@@ -120,7 +120,7 @@ pub struct Request {
 #[schemars(rename = "NewOrderEvent")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewEvent {
-    /// What has happened.
+    /// Name of the event.
     event: Name,
     /// The amount received, above zero, in whole smallest units; the exact one if left out.
     amount: Option<JsonDecimal>,

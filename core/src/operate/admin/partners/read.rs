@@ -199,7 +199,7 @@ pub struct Partner {
     guest_orders: GuestOrders,
     /// `true` if its policies change by signed manifests alone.
     policy_signature_required: bool,
-    /// Where its people are told of what needs them.
+    /// Address for mail to its people about what needs them.
     contact_email: Option<String>,
     /// `true` if a change of its active policies or verification keys needs a second operator.
     policy_approval_required: bool,

@@ -123,7 +123,8 @@ impl Endpoint for RemoveWebhook {
     const ROLES: &'static [Role] = &[Role::Support, Role::Platform];
     const DOC: Doc = Doc {
         summary: "Remove a partner's webhook endpoint",
-        details: "What waited for it is not sent any more. The partner can register the URL again.",
+        details: "Deliveries that wait for it are not sent any more. The partner can register the \
+                  URL again.",
         path: &[SLUG, ID],
         ..Doc::NONE
     };

@@ -39,7 +39,7 @@ const CURRENCY_CHARS_MAX: usize = 255;
 
 const BODY: &[Member] = &[
     optional("partner", Kind::Text, "Slug of the partner; without one the order's, or `house`."),
-    required("kind", Kind::OneOf(&PaymentKind::NAMES), "What happened."),
+    required("kind", Kind::OneOf(&PaymentKind::NAMES), "Kind of the report."),
     required(
         "amount",
         Kind::Decimal,

@@ -26,7 +26,7 @@ pub(super) const OFFER_TAG: &str = "walletAddressTag";
 pub(super) const MEMBERS: &[Member] = &[
     required("quote", Kind::Text, "The quote as received, unchanged."),
     required(ADDRESS, Kind::Text, "A main-network address of the currency that is bought."),
-    optional("callbackUrl", Kind::Format("uri"), "What is called when the order is final; https."),
+    optional("callbackUrl", Kind::Format("uri"), "URL called when the order is final; https."),
     optional(
         "partnerOrderIdentifier",
         Kind::Sized(0, 255),
@@ -35,7 +35,7 @@ pub(super) const MEMBERS: &[Member] = &[
     optional(
         "walletType",
         Kind::OneOf(&[WalletType::Vasp.as_str(), WalletType::Unhosted.as_str()]),
-        "Whether a service provider keeps the wallet, or the user; `unhosted` if omitted.",
+        "`vasp`: a service provider keeps the wallet; `unhosted`, the default: the user.",
     ),
     optional(
         "accountIdentifier",
@@ -46,7 +46,7 @@ pub(super) const MEMBERS: &[Member] = &[
 
 /// Request members of version 1 alone.
 pub(super) const V1_MEMBERS: &[Member] = &[
-    required("returnUrl", Kind::Format("uri"), "Where the user goes after paying."),
+    required("returnUrl", Kind::Format("uri"), "Page to return to after paying."),
     optional(STATED_TAG, Kind::Tag, "The tag or memo that goes with the address."),
 ];
 
