@@ -22,7 +22,7 @@ use crate::verdict::{Verdict, judged};
 
 const WEBHOOKS: &str = "/api/v2/webhooks";
 const REDIRECTS: [u16; 6] = [300, 301, 302, 303, 307, 308];
-/// Where the name server listens: a resolver asks no other port.
+/// Address of the name server: a resolver asks no other port.
 const NAME_SERVER: &str = "127.53.0.53:53";
 
 /// Redirects of a host that may be called, to hosts that may not.

@@ -27,7 +27,7 @@ const NOISE: Duration = Duration::from_millis(5);
 /// The neighbour's p99 in the short form, on a machine that other tests use too.
 const SHORT_MAX: Duration = Duration::from_secs(3);
 
-/// What was tried, and what was accepted of it.
+/// The attempts, and those of them that were accepted.
 #[derive(Default)]
 pub(crate) struct Verdict {
     attempts: usize,

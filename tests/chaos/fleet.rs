@@ -20,7 +20,7 @@ const EDGES: usize = 2;
 /// Longest wait for a connection in the short form, twice the default.
 const SHORT_ACQUIRE_MS: &str = "2000";
 
-/// What is broken, and the partner that feels it.
+/// The parts that are broken, and the partner that feels it.
 pub(crate) struct Fleet {
     /// The edges; one that was killed is replaced in its place.
     pub(crate) edges: Vec<Edge>,

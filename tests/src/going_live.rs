@@ -1,4 +1,4 @@
-//! What a live partner needs besides settings: prices that end, a connector, routes to it.
+//! Needs of a live partner besides settings: prices that end, a connector, routes to it.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ use crate::caller::{Caller, Protocol};
 const PACE: Duration = Duration::from_millis(10);
 /// Of so many requests one comes over a new connection.
 const ANEW_EVERY: usize = 20;
-/// What it asks for in turn: reads that are answered from memory, and one of Postgres.
+/// Paths that it reads in turn: those that are answered from memory, and one of Postgres.
 const PATHS: [&str; 5] = [
     "/api/v1/prices",
     "/api/v2/prices",
@@ -37,7 +37,7 @@ pub struct Neighbour {
     paths: &'static [&'static str],
 }
 
-/// What it saw for a while.
+/// Its observations over a while.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Requests it made.

@@ -26,7 +26,7 @@ const ECDSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.100
 const ACCESS: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 1];
 const OCSP_METHOD: &[u8] = &[0x06, 8, 0x2b, 6, 1, 5, 5, 7, 0x30, 1];
 
-/// Who issues certificates.
+/// An issuer of certificates.
 pub struct Authority {
     certificate: rcgen::Certificate,
     parameters: CertificateParams,
@@ -78,7 +78,7 @@ impl Authority {
         self.sign(&parameters)
     }
 
-    /// What signs responses in its own name.
+    /// The signer of responses in its own name.
     pub fn signer(&self) -> Signer<'_> {
         Signer { key: &self.key, certificates: Vec::new() }
     }
@@ -103,7 +103,7 @@ impl Issued {
         std::fs::write(folder.join("cert.pem"), self.certificate.pem() + &above).unwrap();
     }
 
-    /// What signs responses with this certificate in them.
+    /// The signer of responses with this certificate in them.
     pub fn signer(&self) -> Signer<'_> {
         Signer { key: &self.key, certificates: vec![self.der().clone()] }
     }

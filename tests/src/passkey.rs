@@ -9,13 +9,13 @@ use serde_json::json;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-/// What stands before a point of P-256 in a SubjectPublicKeyInfo.
+/// Bytes before a point of P-256 in a SubjectPublicKeyInfo.
 const P256_PREFIX: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
-/// What the browser and the authenticator say of a ceremony.
+/// Statements of the browser and the authenticator about a ceremony.
 #[derive(Clone, Debug)]
 pub struct Ceremony {
     /// `webauthn.create` or `webauthn.get`.

@@ -89,7 +89,7 @@ struct Screen {
 /// Part of a page that a picture is taken of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What shows without scrolling.
+    /// The part that shows without scrolling.
     Top,
     /// All of it.
     Whole,

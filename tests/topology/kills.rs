@@ -35,7 +35,7 @@ const COLUMNS: [&str; 9] = [
     "catalogue not 200",
 ];
 
-/// What a run has found.
+/// Findings of a run.
 #[derive(Default)]
 struct Findings {
     rows: Vec<Vec<String>>,

@@ -26,7 +26,7 @@ const SERVERS: u32 = 20;
 /// The database and the role that owns it.
 const OWNER: &str = "rampart";
 
-/// What runs, in the order in which it ends.
+/// Running processes, in the order in which they end.
 pub(crate) struct Stack {
     prometheus: Prometheus,
     /// The edges.

@@ -45,7 +45,7 @@ pub(crate) struct RelyingParty {
     origin: String,
 }
 
-/// What the key is used for.
+/// Use of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ceremony {
     Create,
@@ -63,7 +63,7 @@ struct ClientData {
     cross_origin: bool,
 }
 
-/// What a form brings of a new credential. Nothing of it is verified yet.
+/// A new credential as a form brings it. Nothing of it is verified yet.
 pub(crate) struct Registration<'a> {
     /// JSON, base64url.
     pub(crate) client_data: &'a str,
@@ -73,7 +73,7 @@ pub(crate) struct Registration<'a> {
     pub(crate) public_key: &'a str,
 }
 
-/// What a form brings of the use of a credential. Nothing of it is verified yet.
+/// The use of a credential as a form brings it. Nothing of it is verified yet.
 pub(crate) struct Assertion<'a> {
     /// JSON, base64url.
     pub(crate) client_data: &'a str,

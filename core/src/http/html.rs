@@ -103,7 +103,7 @@ pub(crate) struct Page<'a> {
     pub(crate) partner: Option<(&'a str, &'a Brand)>,
     /// True if money is only simulated, which the page says first.
     pub(crate) is_test: bool,
-    /// Where forms may redirect to.
+    /// Target that forms may redirect to.
     pub(crate) return_url: Option<&'a ReturnUrl>,
     pub(crate) scripts: Option<PageScripts<'a>>,
     /// Time after which the page is loaded again where no script runs.

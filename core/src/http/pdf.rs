@@ -121,7 +121,7 @@ impl Document<'_> {
 struct Lines<'a> {
     content: Content,
     font: &'a mut Font,
-    /// Where the next one stands.
+    /// Position of the next one.
     y: i16,
 }
 

@@ -39,7 +39,7 @@ pub enum EventType {
     OrderRefunded,
     /// A payment arrived that the order does not want.
     OrderPaymentReceived,
-    /// What arrived, or the price of the moment, has changed the order's amounts.
+    /// An arrived amount, or the price of the moment, has changed the order's amounts.
     OrderRepriced,
     /// The payer disputes the payment.
     OrderDisputed,

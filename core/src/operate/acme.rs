@@ -63,7 +63,7 @@ impl AcmeClient {
         Ok(Self { authority: Authority::new(settings)?, state: watch::Sender::default() })
     }
 
-    /// What is served now and from now on.
+    /// The served state, now and from now on.
     pub fn subscribe(&self) -> watch::Receiver<Arc<AcmeState>> {
         self.state.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What a live client needs before its first order, and the end of what was simulated for it.
+//! Needs of a live client before its first order, and the end of what was simulated for it.
 
 use http::StatusCode;
 use serde_json::json;

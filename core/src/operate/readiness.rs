@@ -61,7 +61,7 @@ pub enum Status {
     Failed,
 }
 
-/// How far a statement came.
+/// Progress of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reached {
     Database,

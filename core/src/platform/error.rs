@@ -231,7 +231,7 @@ impl Error {
         Self::Failed(Box::new(Failure { source: Some(source.into()), ..Failure::new(doing) }))
     }
 
-    /// What must always hold does not: 500.
+    /// An invariant does not hold: 500.
     pub fn invariant(doing: &'static str) -> Self {
         Self::Failed(Box::new(Failure::new(doing)))
     }

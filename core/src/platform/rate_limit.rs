@@ -37,8 +37,8 @@ impl Quota {
         Self { count, window_seconds, burst }
     }
 
-    /// What one of `edges` edges grants while each counts alone: together no more than the quota. Only a
-    /// burst below `edges` is more, because each lets one request pass at once.
+    /// The part that one of `edges` edges grants while each counts alone: together no more than the
+    /// quota. Only a burst below `edges` is more, because each lets one request pass at once.
     pub(crate) fn divided(self, edges: u32) -> Self {
         let edges = edges.max(1);
         let window_seconds = self.window_seconds.saturating_mul(edges);

@@ -93,7 +93,7 @@ pub struct Settings {
     pub payments: Payments,
     /// Quotes whose rate is fixed when they are paid.
     pub quotes: Quotes,
-    /// What operators may do alone.
+    /// Payments that one operator reports alone, and the sign-in of operators at a provider.
     pub operators: Operators,
     /// Bearer token of the break-glass owner; without one only operators with tokens of their own
     /// are let in. Set from `admin.token`.

@@ -223,7 +223,7 @@ impl SharedRates {
         bucket.gcra.peek(quota, now_ns)
     }
 
-    /// What this edge grants of a quota while it counts alone.
+    /// The part of a quota that this edge grants while it counts alone.
     fn part_of(&self, quota: Quota) -> Quota {
         match self.edges.load(Ordering::Relaxed) {
             1 => quota,

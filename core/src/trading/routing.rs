@@ -1,4 +1,4 @@
-//! Who moves the money and the coins of an order: connectors by the routes, or the sandbox; and what
+//! The movers of an order's money and coins: connectors by the routes, or the sandbox; and what
 //! a client is offered for that.
 
 use chrono::{DateTime, Utc};
@@ -9,7 +9,7 @@ use crate::tenancy::tenants::Tenant;
 use crate::trading::catalogue::{Catalogue, Direction, Leg, Pair, PairStatus, PaymentMethod};
 use crate::trading::quotes::{Quote, Side};
 
-/// Who moves the money and the coins of an order.
+/// The mover of an order's money and coins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
     /// The connectors of its routes; what a test client's order pays out without a route, the sandbox.
@@ -29,7 +29,7 @@ const fn directions(side: Side) -> (Direction, Direction) {
     }
 }
 
-/// Who settles the order that a quote of this client becomes.
+/// Finds the settlement of the order that a quote of this client becomes.
 pub(crate) fn settlement_of(client: &Client, quote: &Quote) -> Settlement {
     let (tenant, routes) = (&client.tenant, &client.catalogue.routes);
     let asset = quote.crypto_currency().to_string();

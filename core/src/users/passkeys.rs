@@ -35,7 +35,7 @@ const CHALLENGE_BYTES: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Passkey {
     pub(crate) id: Vec<u8>,
-    /// What the user calls it.
+    /// Name that the user has given it.
     pub(crate) name: String,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) last_used_at: Option<DateTime<Utc>>,

@@ -1,4 +1,4 @@
-//! What follows a change of the second factor that a user has made on the account's page.
+//! Consequences of a change of the second factor that a user has made on the account's page.
 
 use super::one_time_token::{self, Purpose};
 use super::security_notice::{self, Changed};

@@ -12,7 +12,7 @@ use rampart_types::{EmailAddress, UserKey};
 /// Most notices of one user in an hour: whoever changes an account over and over fills no mailbox.
 const HOUR_MAX: i64 = 20;
 
-/// What was changed.
+/// The change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
     EmailAddress,

@@ -221,7 +221,7 @@ impl<'a> UserUpdate<'a> {
         Ok(true)
     }
 
-    /// What follows from a code, or from naming the address without one: the address is verified, or a
+    /// Applies a code, or the naming of the address without one: the address is verified, or a
     /// code is mailed to it. A code is good for one request, whatever address it has proven. An address
     /// that an operator has blocked stays so.
     ///

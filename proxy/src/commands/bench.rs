@@ -201,7 +201,7 @@ fn steps(most: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// What is asked.
+/// A kind of request.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     /// The prices of every pair: answered from memory.

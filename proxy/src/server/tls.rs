@@ -142,7 +142,7 @@ impl Certificates {
         self.staples.load_full()
     }
 
-    /// What is served, by its file, and `acme` for what edges share.
+    /// Served certificates by file; `acme` names the one that edges share.
     fn served(&self) -> Vec<(String, Arc<CertifiedKey>)> {
         let files = self.pairs.iter().map(|pair| pair.cert.display().to_string());
         let live = self.live.load_full();

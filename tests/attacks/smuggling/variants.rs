@@ -1,7 +1,7 @@
 //! The variants: lengths, codings, chunks, fields and request lines that are not in the one form
 //! that every server reads alike. Derived from RFC 9112, sections 2 to 7.
 
-/// What is hidden behind each.
+/// The request that is hidden behind each.
 const HIDDEN: &str = "GET /api/v1/prices HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// Bytes that some servers take for white space or drop, and others do not.

@@ -19,7 +19,7 @@ const EDGES: usize = 4;
 /// Reads and confirms of a round, for each second of its time.
 const READS: usize = 10_000;
 const CONFIRMS: usize = 2_000;
-/// How far the order of one read is from that of the next.
+/// Distance of the order of one read from that of the next.
 const READ_STRIDE: u64 = 7_919;
 
 const READ_TWO: Row = Row {

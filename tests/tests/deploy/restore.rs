@@ -6,7 +6,7 @@ use rampart_tests::process::binary;
 
 use crate::{read, root};
 
-/// What the guide has in the place of the drill's own folders, names and times.
+/// Texts of the guide in the place of the drill's own folders, names and times.
 const EXAMPLES: [(&str, &str); 13] = [
     (" --config rampart.toml", ""),
     ("rampart ", "operator "),

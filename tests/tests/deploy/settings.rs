@@ -35,7 +35,7 @@ fn the_settings_exist() {
     assert_eq!(found.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
-/// What keeps the native code of policies from one start to the next, by packaging.
+/// Volumes that keep the native code of policies from one start to the next, by packaging.
 const POLICY_CACHE: [(&str, &[&str]); 6] = [
     (
         "systemd/rampart.service",

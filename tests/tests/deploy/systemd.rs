@@ -57,7 +57,7 @@ impl Manager {
         Self { socket, folder }
     }
 
-    /// What it sets in the environment of a service.
+    /// Variables that it sets in the environment of a service.
     fn environment(&self) -> [String; 2] {
         let socket = self.folder.path().join("notify");
         [format!("NOTIFY_SOCKET={}", socket.display()), "WATCHDOG_USEC=200000".to_owned()]

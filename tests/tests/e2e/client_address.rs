@@ -22,7 +22,7 @@ fn behind(setup: &mut Setup, protocol: &str, trusted: &str) {
     setup.set("edge.proxy_protocol", protocol).set("edge.trusted_proxies", trusted);
 }
 
-/// What is refused for its path alone takes from its address's rate.
+/// Sends a request that is refused for its path alone: it takes from its address's rate.
 async fn nowhere(header: &[u8], edge: &Edge) -> Answer {
     let mut wire = Wire::try_proxied(edge.address, header).await.unwrap();
     wire.exchange(b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap()

@@ -107,7 +107,7 @@ async fn holds(server: &S3Server, count: usize) {
     .await;
 }
 
-/// What `rampart doctor` prints.
+/// Runs `rampart doctor` and returns what it prints.
 async fn doctor(setup: &Setup) -> String {
     let process = setup.run("doctor");
     process.ended_within(SOON).await;

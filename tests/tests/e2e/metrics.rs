@@ -247,7 +247,7 @@ async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
     assert_eq!(value(&text, &series("2.5")), 1, "{text}");
 }
 
-/// What tells that an edge is full, slow or behind, each with a series from the start: an alert on
+/// Metrics that tell of an edge which is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
 const SATURATION: [&str; 38] = [
     "rampart_connections_open",

@@ -143,7 +143,7 @@ async fn warnings(edge: &Edge) -> String {
     edge.ops("/readyz").await.assert_status(200).json()["warnings"].to_string()
 }
 
-/// What a command of openssl says, and whether it succeeded.
+/// Runs a command of openssl; its success and its output.
 fn openssl(folder: &Folder, command: &str) -> (bool, String) {
     let script = format!("openssl {command} 2>&1");
     let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output();

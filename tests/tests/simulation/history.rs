@@ -25,7 +25,7 @@ pub(crate) trait Model: Clone + Debug + Default + Eq + Hash {
     ) -> Vec<Self>;
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome<A> {
     /// It was answered.

@@ -1,4 +1,4 @@
-//! What the guides say of files: each is where they say.
+//! Files that the guides name: each is where they say.
 
 use std::collections::BTreeSet;
 use std::fs;

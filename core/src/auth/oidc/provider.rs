@@ -1,4 +1,4 @@
-//! What the provider says of itself: its endpoints and its keys (OpenID Connect Discovery), read at
+//! Metadata of the provider: its endpoints and its keys (OpenID Connect Discovery), read at
 //! the first login, kept, and read again when they are old or a token names an unknown key.
 
 use std::sync::Arc;

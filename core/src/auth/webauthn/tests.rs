@@ -46,7 +46,7 @@ fn ecdsa(algorithm: &'static EcdsaSigningAlgorithm) -> EcdsaKeyPair {
     EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).unwrap()
 }
 
-/// What is verified of an assertion that a key signs as it is.
+/// Verifies an assertion that a key signs as it is.
 fn assert(key: &EcdsaKeyPair, client_data: &str, data: &[u8]) -> Option<u32> {
     let json = URL_SAFE_NO_PAD.decode(client_data).unwrap();
     let signed = [data, &sha256(&json)].concat();

@@ -17,7 +17,7 @@ pub(crate) struct Shell<'a> {
     pub(crate) navigation: &'a [(&'a str, &'a str)],
     /// Path of the entry that the page belongs to.
     pub(crate) current: &'a str,
-    /// Who is signed in, and the form that signs out. Empty if nobody is.
+    /// The person signed in, and the form that signs out. Empty if nobody is.
     pub(crate) account: Markup,
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn stepper(texts: Texts, steps: &[(&str, Step)]) -> Markup {
     html! { ol.stepper { (list_items(texts, steps)) } }
 }
 
-/// What is to be done before something else can be, one below the other, for people at work: those
+/// Steps to be done before something else can be, one below the other, for people at work: those
 /// pages are in English.
 pub(crate) fn checklist(steps: &[(&str, Step)]) -> Markup {
     html! { ol.checklist { (list_items(Language::English.texts(), steps)) } }

@@ -1,4 +1,4 @@
-//! What a chain took for a payout, whether its coins arrived or its transaction failed.
+//! The fee that a chain took for a payout, whether its coins arrived or its transaction failed.
 
 use rampart_types::decimal;
 use rampart_types::money::AMOUNT_MAX;

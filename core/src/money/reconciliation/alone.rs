@@ -1,4 +1,4 @@
-//! What the books have of the days of a statement, and the statement has not.
+//! Entries of the books on the days of a statement that the statement lacks.
 
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ use rampart_types::{ClientId, EmailAddress, WebhookEndpointId};
 /// Time without a success, and of one delivery's failure, after which an endpoint is switched off.
 pub(crate) const FAILING_MAX: TimeDelta = TimeDelta::days(3);
 
-/// Where a mail to a partner without an address goes: it is kept for operators to see, and not sent.
+/// Receiver of mail to a partner without an address: it is kept for operators to see, and not sent.
 const NO_CONTACT: &str = "nobody@rampart.invalid";
 
 /// Switches off those of these endpoints that answered 410 (`true`) or have had no success for

@@ -1,4 +1,4 @@
-//! What edges keep of a certificate that one of them obtains.
+//! Rows by which edges share a certificate that one of them obtains.
 
 use std::sync::Arc;
 

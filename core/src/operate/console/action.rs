@@ -26,7 +26,7 @@ pub(super) struct Action {
     pub(super) name: &'static str,
     /// Its button.
     pub(super) label: &'static str,
-    /// What it does, and whom it reaches.
+    /// Its effect, and the people it reaches.
     pub(super) effect: &'static str,
     pub(super) call: Call,
     pub(super) inputs: &'static [Input],

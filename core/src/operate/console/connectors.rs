@@ -40,7 +40,7 @@ const FACTS: &[(&str, Cell)] = {
     facts
 };
 
-/// What is done without a connector that is there.
+/// Actions that need no connector yet.
 pub(super) const NEW_CONNECTOR: Subject = Subject {
     name: "connector",
     section: SECTION,

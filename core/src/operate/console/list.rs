@@ -35,7 +35,7 @@ pub(super) struct List {
     pub(super) call: &'static str,
     pub(super) criteria: &'static [Input],
     pub(super) columns: &'static [(&'static str, Cell)],
-    /// What an empty list means.
+    /// Meaning of an empty list.
     pub(super) empty: &'static str,
 }
 

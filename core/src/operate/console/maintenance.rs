@@ -33,7 +33,7 @@ pub(super) const WINDOWS: List = List {
     empty: "No maintenance is planned, and none was.",
 };
 
-/// What is done without a window that is there.
+/// Actions that need no window yet.
 pub(super) const NEW_WINDOW: Subject = Subject {
     name: "maintenance window",
     section: SECTION,

@@ -29,7 +29,7 @@ pub(super) const OPERATORS: List = List {
     ],
     empty: "Add the first operator.",
 };
-/// What is done without an operator who is there.
+/// Actions that need no operator yet.
 pub(super) const NEW_OPERATOR: Subject = Subject {
     name: "operator",
     section: SECTION,

@@ -62,7 +62,7 @@ pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
     Ok(Page::new("Overview", "/console", body))
 }
 
-/// What this edge finds wrong, worst first.
+/// Problems that this edge finds, worst first.
 fn alarms(problems: &[Value]) -> Markup {
     let mut problems: Vec<_> = problems.iter().collect();
     problems.sort_by_key(|problem| problem["failed"] != true);

@@ -46,7 +46,7 @@ pub(super) const LIST: List = List {
     empty: "Create the first partner.",
 };
 
-/// What is done without a partner that is there.
+/// Actions that need no partner yet.
 pub(super) const PARTNERS: Subject = Subject {
     name: "partner",
     section: SECTION,
@@ -259,7 +259,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
     Ok(Page::new(format!("Partner {slug}"), SECTION, body))
 }
 
-/// What a live partner needs, and what of it is missing.
+/// Needs of a live partner, met or missing.
 fn checklist(partner: &Value) -> Markup {
     let needs = [
         ("route", "A route for money and coins"),

@@ -56,7 +56,7 @@ pub(super) const LIST: List = List {
     empty: "No payment meets these criteria.",
 };
 
-/// What is done without a payment that is there.
+/// Actions that need no payment yet.
 pub(super) const PAYMENTS: Subject = Subject {
     name: "payment",
     section: SECTION,

@@ -259,7 +259,7 @@ async fn plain(
     Ok(Page::new(format!("{} {}", subject.name, ids.join(" ")), subject.section, body))
 }
 
-/// What stands above a list.
+/// The part above a list.
 async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
     let subject = match list.page {
         "/console/payments" => Some(&payments::PAYMENTS),

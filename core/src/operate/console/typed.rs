@@ -1,4 +1,4 @@
-//! What was typed into a form.
+//! Values that were typed into a form.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ impl Typed {
         }
     }
 
-    /// What the fields showed becomes what the subject has now.
+    /// Replaces what the fields showed by the subject's present values.
     pub(super) fn renew(&mut self, inputs: &[Input], subject: &Value) {
         for input in inputs {
             if let Some(value) = input.shown(subject) {

@@ -41,7 +41,7 @@ type Context = fn(Uuid, &str) -> Option<String>;
 
 /// The column of a tenant's table that names the tenant.
 const CLIENT: &str = "client_id";
-/// What stands for it where the master key seals.
+/// Stands in its place where the master key seals.
 pub(super) const NO_CLIENT: &str = "'00000000-0000-0000-0000-000000000000'::uuid";
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 

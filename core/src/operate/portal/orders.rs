@@ -50,7 +50,7 @@ impl StaffPage for Show {
     }
 }
 
-/// What the list is narrowed to.
+/// Criteria of the list.
 #[derive(Default)]
 struct Filter {
     status: Option<OrderStatus>,

@@ -27,7 +27,7 @@ const PATH: &str = "/portal/sandbox";
 const IDENTITY: &str = "/portal/sandbox/identity";
 const ORDERS: &str = "/portal/orders";
 const NO_USER: &str = "No user of yours has this name.";
-/// What a test order buys, how it is paid, and where its coins go: an address of nobody's.
+/// Pair, payment method and wallet of a test order; the wallet is nobody's.
 const PAIR: &str = "BTC-EUR";
 const PAYMENT_METHOD: &str = "creditCard";
 const WALLET: &str = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq";

@@ -1,4 +1,4 @@
-//! What lasts from one statement to the next on a connection.
+//! State that lasts from one statement to the next on a connection.
 //!
 //! A pooler in transaction mode gives each transaction any connection of its own. Settings are then
 //! the transaction's, every statement is in one, and a prepared statement is gone when it ends.
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(super) keeps_settings: bool,
     /// The server keeps a connection's prepared statements.
     pub(super) keeps_statements: bool,
-    /// What the server ends by itself.
+    /// Time after which the server ends a statement by itself.
     pub(super) statement_timeout: Duration,
 }
 

@@ -47,7 +47,7 @@ pub struct Span {
     recording: Option<Recording>,
 }
 
-/// What is recorded of a span.
+/// The record of a span.
 #[derive(Debug)]
 struct Recording {
     recorder: Arc<Recorder>,

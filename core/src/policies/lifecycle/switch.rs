@@ -159,7 +159,7 @@ pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), L
 /// back from is skipped from then on, so that the next step goes further. A rollout ends.
 ///
 /// # Errors
-/// Where no earlier version may begin to serve; the active one, which a canary gives way to, always may.
+/// When no earlier version may begin to serve; the active one, which a canary gives way to, always may.
 pub(crate) async fn roll_back(
     core: &Core,
     target: Target<'_>,

@@ -30,7 +30,7 @@ pub(crate) struct VersionSettings {
 }
 
 impl VersionSettings {
-    /// What is left out is as in the current version, if there is one.
+    /// Fills what is left out from the current version, if there is one.
     fn completed(&self, current: Option<&Active>) -> (Map<String, Value>, bool) {
         let config = || current.and_then(|current| current.config.as_object());
         let config = self.config.as_ref().or_else(config).cloned().unwrap_or_default();

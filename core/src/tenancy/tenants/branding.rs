@@ -99,7 +99,7 @@ fn each<T>(
 /// Reads a colour.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`Invalid`] says why.
 pub(crate) fn read_accent(text: &str) -> Result<Accent, Invalid> {
     text.parse().map_err(|error| match error {
         InvalidAccent::Malformed => ("accentColor", "# and six hexadecimal digits"),
@@ -112,7 +112,7 @@ pub(crate) fn read_accent(text: &str) -> Result<Accent, Invalid> {
 /// Reads a logo and writes it anew.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`Invalid`] says why.
 pub(crate) fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
     let png = logo::sanitise(sent).map(|content| Logo { content, is_svg: false });
     let clean = png.or_else(|| {
@@ -130,7 +130,7 @@ pub(crate) fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
 /// Reads the URL of a link.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`Invalid`] says why.
 pub(crate) fn read_url(member: &'static str, text: &str) -> Result<String, Invalid> {
     let url = Url::parse(text).ok().filter(|_| text.len() <= URL_BYTES_MAX);
     let is_link = url.is_some_and(|url| {

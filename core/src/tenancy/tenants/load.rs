@@ -108,7 +108,7 @@ impl ChangedTenants {
     }
 }
 
-/// What belongs to a tenant besides its row.
+/// Everything of a tenant besides its row.
 struct Held {
     signing_secrets: Vec<TimedSecret>,
     webhook_secrets: Vec<TimedSecret>,

@@ -29,7 +29,7 @@ rampart_types::named_values! {
     }
 }
 
-/// What a leg of an order moves.
+/// The money or the coins that a leg of an order moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg<'a> {
     /// Money, by a payment method.
@@ -63,7 +63,7 @@ pub struct Routes {
     of_partner: HashMap<String, Destinations>,
 }
 
-/// Where the money and the coins of both directions go.
+/// Connectors of the money and the coins of both directions.
 #[derive(Debug, Default)]
 struct Destinations {
     /// By payment method.

@@ -277,7 +277,7 @@ fn steps(texts: Texts, at: At) -> Markup {
     stepper(texts, &steps)
 }
 
-/// What the partner proposes to pay and to get.
+/// Amounts that the partner proposes to pay and to get.
 fn amounts(texts: Texts, checkout: &Checkout) -> Markup {
     let catalogue = &checkout.client.catalogue;
     let text = |value, code: &String| match value {

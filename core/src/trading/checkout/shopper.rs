@@ -19,7 +19,7 @@ const LIFETIME: TimeDelta = TimeDelta::minutes(30);
 /// Longest text that is opened, in bytes; a sealed one has some 250.
 const TEXT_BYTES_MAX: usize = 1_024;
 
-/// Who buys.
+/// The buyer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shopper {
     /// Nobody yet: the partner wants a user.

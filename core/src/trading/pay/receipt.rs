@@ -79,7 +79,7 @@ impl Endpoint for Json {
     }
 }
 
-/// What a link has signed of its order.
+/// The content that a signed link shows of its order.
 enum Signed {
     Receipt(Box<Client>, Box<SignedReceipt>),
     /// Nothing yet, or there is no such order: where the link's holder is led.

@@ -52,7 +52,7 @@ pub(super) fn reasons(
     all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }
 
-/// What the caller's user may still trade.
+/// Amounts that the caller's user may still trade.
 pub(super) struct UserLimits {
     usage: Usage,
     /// Kinds of which the user has accounts, and all of them are disabled.

@@ -158,7 +158,7 @@ impl Endpoint for V2 {
     }
 }
 
-/// What is to be compared.
+/// Terms of a comparison.
 #[derive(Debug)]
 pub struct Terms {
     pairs: Vec<Arc<Pair>>,
@@ -245,7 +245,7 @@ impl Terms {
     }
 }
 
-/// What all rows of an answer have in common.
+/// Context of all rows of an answer.
 struct Comparison<'a> {
     core: &'a Core,
     caller: &'a ClientMaybeUser,

@@ -71,7 +71,7 @@ async fn has_second_factor(
     Ok(has_one)
 }
 
-/// What a page shows in place of its first forms.
+/// A step that a page shows in place of its first forms.
 pub(crate) struct SignInStep {
     pub(crate) status: StatusCode,
     pub(crate) note: Markup,

@@ -12,7 +12,7 @@ use crate::platform::crypto::sha256;
 use crate::platform::error::Result;
 use rampart_types::{ClientId, UserId, UserKey};
 
-/// What a form brings. Nothing of it is verified yet.
+/// An answer as a form brings it. Nothing of it is verified yet.
 pub(crate) struct Answer<'a> {
     pub(crate) challenge: &'a str,
     /// Identifier of the credential, base64url.

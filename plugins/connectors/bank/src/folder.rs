@@ -142,7 +142,7 @@ impl Folder {
         rename(&self.path("prepared").join(&file), &self.path("outbox").join(&file))
     }
 
-    /// Sees to it that a prepared message never appears.
+    /// Keeps a prepared message from ever appearing.
     ///
     /// # Errors
     /// The disk's.

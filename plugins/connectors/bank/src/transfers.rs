@@ -31,7 +31,7 @@ struct CreateBody {
     payment_reference: String,
 }
 
-/// What is to be done about a command now.
+/// The next step of a command.
 enum Step {
     /// Tell the edge this.
     Report(Outcome),

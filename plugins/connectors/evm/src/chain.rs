@@ -89,7 +89,7 @@ pub(crate) struct Receipt {
     pub(crate) block_hash: B256,
     pub(crate) status: U64,
     gas_used: U64,
-    /// What each unit of gas has cost.
+    /// Price paid for each unit of gas.
     effective_gas_price: U256,
     pub(crate) logs: Vec<Log>,
 }
@@ -99,7 +99,7 @@ impl Receipt {
         self.status == U64::from(1)
     }
 
-    /// What the sender has paid for it, in the smallest unit of the chain's own coin.
+    /// Fee that the sender has paid for it, in the smallest unit of the chain's own coin.
     pub(crate) fn network_fee(&self) -> U256 {
         self.effective_gas_price.saturating_mul(U256::from(self.gas_used))
     }

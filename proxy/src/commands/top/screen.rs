@@ -10,7 +10,7 @@ const DURATION: &str = "rampart_request_duration_seconds";
 /// Partners and routes that are shown: the busiest.
 const SHOWN_MAX: usize = 10;
 
-/// What happened between two samples, and how things stand.
+/// Writes the changes between two samples, and the present state.
 pub(super) fn screen(before: &Sample, now: &Sample) -> String {
     let seconds = now.since(before).as_secs_f64().max(f64::EPSILON);
     let rates = |name: &str, label: &str| {
@@ -84,7 +84,7 @@ fn pools(before: &Sample, now: &Sample) -> String {
     states.join("   ")
 }
 
-/// What waits, without what does not.
+/// Lists the counts that are not zero.
 fn counted(counts: BTreeMap<&str, f64>) -> String {
     let waiting = counts.into_iter().filter(|(_, count)| *count > 0.0);
     let waiting: Vec<_> = waiting.map(|(name, count)| format!("{name} {count}")).collect();

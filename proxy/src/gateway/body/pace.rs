@@ -16,7 +16,7 @@ const PACE_WINDOW: Duration = Duration::from_secs(10);
 /// The pace of one body. Only waiting for its sender counts, not our work between its parts.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// What is left of the window.
+    /// Rest of the window.
     left: Duration,
     /// Bytes that had arrived when the window began.
     before: usize,

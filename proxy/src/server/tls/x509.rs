@@ -1,4 +1,4 @@
-//! What a certificate says of itself, beyond what rustls tells.
+//! Fields of a certificate that rustls does not tell.
 
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 

@@ -1,4 +1,4 @@
-//! What a provider tells later of a payment that it names by its reference alone.
+//! Later reports of a provider on a payment that it names by its reference alone.
 
 use rampart_tests::order_fixture::OrderFixture;
 

@@ -1,4 +1,4 @@
-//! What becomes of a key when its request dies: between claim and effect, between effect and answer,
+//! The fate of a key whose request dies: between claim and effect, between effect and answer,
 //! with Postgres, or only as others see it.
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the page links to with this ending.
+/// Reads the receipt that the page links to with this ending.
 async fn receipt(partner: &Partner, order: &OrderFixture, ending: &str) -> Answer {
     let path = format!("{}/receipt.{ending}", order.pay_path);
     partner.anonymous(Method::GET, &path).send().await

@@ -1,4 +1,4 @@
-//! What a statement or the books have alone.
+//! Lines that a statement or the books have alone.
 
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{pay, problems};
 use crate::orders::count;
 
-/// What may happen to an order.
+/// An act on an order.
 #[derive(Clone, Debug)]
 enum Act {
     /// A report: kind, reference, and hundredths of the order's amount.
@@ -51,7 +51,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![3 => report, 2 => event]
 }
 
-/// What the order pays out: another amount may have been released.
+/// Reads the amount that the order pays out: another amount may have been released.
 async fn payout(context: &TestContext, order: &OrderFixture) -> Value {
     let path = format!("/admin/v1/orders/{}", order.id);
     let read = context.admin(Method::GET, &path, Value::Null).await.assert_status(200).json();

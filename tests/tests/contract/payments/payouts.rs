@@ -239,7 +239,7 @@ async fn coins_of_which_a_part_has_left_wait_until_the_rest_has() {
     assert_eq!(waiting(&context).await, (vec![], json!(0), false));
 }
 
-/// What [`waiting`] says while the order has an excess.
+/// The result of [`waiting`] while the order has an excess.
 fn excess(order: &OrderFixture) -> (Vec<Value>, Value, bool) {
     (vec![json!([order.id.to_string(), ["excess"]])], json!(1), true)
 }

@@ -1,4 +1,4 @@
-//! What edges record of live calls: samples, and lines that policies log.
+//! Records of live calls: samples, and lines that policies log.
 
 use chrono::TimeDelta;
 use http::Method;

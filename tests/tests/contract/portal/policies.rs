@@ -52,7 +52,7 @@ async fn follow(staff: &mut Staff, answer: &Answer) -> String {
     staff.get(&path).await.assert_status(200).text().to_owned()
 }
 
-/// How many badges of a page say this.
+/// Counts the badges of a page that say this.
 fn badges(page: &str, text: &str) -> usize {
     page.matches(&format!("\">{text}</span>")).count()
 }

@@ -10,7 +10,7 @@ use super::some_path;
 const FORM: &str = "application/x-www-form-urlencoded";
 const FILES: &str = "multipart/form-data; boundary=b1";
 
-/// What a page says to browsers.
+/// Headers by which a page instructs browsers.
 const TOLD: [&str; 3] = ["content-security-policy", "referrer-policy", "x-content-type-options"];
 
 /// Bodies with their media types: empty, broken, forged, and of another kind.

@@ -128,7 +128,7 @@ impl Market {
         answer.assert_status(200).json()
     }
 
-    /// What the user reads.
+    /// Reads as the user.
     pub(super) async fn asked_for(&self, path: &str) -> Value {
         let request = self.partner.request(Method::GET, path);
         let identifier = self.user["identifier"].as_str().unwrap();

@@ -61,7 +61,7 @@ pub(crate) enum Names {
     Unknown,
 }
 
-/// How a report comes again.
+/// The way in which a report comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
     Same,

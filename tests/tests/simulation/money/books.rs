@@ -165,7 +165,7 @@ impl Books {
         self.payouts.get(&order).copied().unwrap_or_default()
     }
 
-    /// What providers and the treasury hold for an order, or for none, by currency.
+    /// Holdings of providers and the treasury for an order, or for none, by currency.
     pub(crate) fn holdings(&self) -> BTreeMap<(Place, String), Decimal> {
         let mut holdings = BTreeMap::new();
         for ((place, kind, currency), amount) in &self.sums {

@@ -326,7 +326,7 @@ impl Desk<'_> {
         heard.0 != 409
     }
 
-    /// What the order pays out, as it stands.
+    /// Reads the amount that the order pays out, as it stands.
     async fn payout(&self) -> Decimal {
         let query = "select crypto_amount from buy_order where order_id = $1 union all \
                      select fiat_amount from sell_order where order_id = $1";

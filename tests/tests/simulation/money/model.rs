@@ -1,4 +1,4 @@
-//! What the facts say that the books and the orders must be: an account of its own, which knows the
+//! The books and the orders as the facts say that they must be: an account of its own, which knows the
 //! outside (`truth`) and no production code.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +107,7 @@ fn confirmed(books: &Books, payment: &Payment) -> Option<String> {
     (told > *amount).then(|| format!("{kind} {payment_id}: {told} of {amount} is confirmed"))
 }
 
-/// What we hold follows from the facts, for each order and for what has none.
+/// Compares our holdings with the facts, for each order and for what has none.
 fn holdings(books: &Books, truth: &Truth) -> Vec<String> {
     let orders: BTreeMap<i64, Uuid> =
         books.orders.iter().map(|order| (order.order_id, order.client_id)).collect();

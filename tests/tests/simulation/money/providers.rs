@@ -26,7 +26,7 @@ pub(crate) struct Provider<'a> {
     pub(crate) is_faithful: bool,
 }
 
-/// What a connector does with a command.
+/// A connector's conduct with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Conduct {
     Do,

@@ -25,7 +25,7 @@ pub(crate) struct Trade {
     pub(crate) is_sale: bool,
     /// The provider of what the user pays.
     pub(crate) provider: &'static str,
-    /// What the user pays.
+    /// Amount that the user pays.
     pub(crate) due: Decimal,
     pub(crate) currency: &'static str,
     /// Of a sale, where the coins are to go.

@@ -47,7 +47,7 @@ pub(crate) struct Truth {
     pub(crate) outgoing: BTreeMap<String, Outgoing>,
     /// Accepted facts with every amount that was told under their name.
     pub(crate) facts: BTreeMap<FactName, Vec<(Decimal, String)>>,
-    /// What must never happen and has.
+    /// Violations of what must always hold.
     pub(crate) violations: Vec<String>,
     /// Calls that died or failed, by whether they turned out to be carried out.
     pub(crate) cut_before: usize,

@@ -1,4 +1,4 @@
-//! What the sandbox answers about cards and accounts, and the ends of identity checks: magic values
+//! Answers of the sandbox about cards and accounts, and the ends of identity checks: magic values
 //! decide.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What happens to a bought order of a test client: payments and coins by the reports of the sandbox,
+//! The course of a bought order of a test client: payments and coins by the reports of the sandbox,
 //! the acts of users, operators and time by the state machine, as those of live orders.
 
 use rampart_types::{JsonDecimal, OrderId, OrderKey};

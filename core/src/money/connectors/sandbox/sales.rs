@@ -1,4 +1,4 @@
-//! What happens to a sale of a test client: coins and transfers by the reports of the sandbox, the acts
+//! The course of a sale of a test client: coins and transfers by the reports of the sandbox, the acts
 //! of users, operators and time by the state machine, as those of live sales.
 
 use rampart_types::{JsonDecimal, OrderKey};

@@ -152,7 +152,7 @@ fn pending(core: &Core, head: &Head) -> Option<(LoginState, Option<String>)> {
     Some((serde_json::from_value(state).ok()?, page))
 }
 
-/// Where the provider leads back to.
+/// URL that the provider leads back to.
 fn redirect_uri(core: &Core) -> String {
     format!("{}{CALLBACK}", core.settings.admin_url)
 }

@@ -102,7 +102,7 @@ pub struct Suggestion {
     reasons: Vec<String>,
 }
 
-/// What an order has that a payment is meant for.
+/// Properties of an order that a payment is meant for.
 struct Wanted {
     numbers: Vec<i64>,
     amount: Decimal,

@@ -125,7 +125,7 @@ impl Endpoint for ReleaseReview {
     }
 }
 
-/// What the path names.
+/// The user or order that the path names.
 #[derive(Debug)]
 pub struct Subject {
     kind: String,

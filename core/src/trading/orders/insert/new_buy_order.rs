@@ -14,7 +14,7 @@ use crate::money::connectors::commands::SealedCommand;
 /// Name of the type in the database.
 const TYPE: &str = "new_buy_order";
 
-/// What the statement takes of an order, by attribute and in the order of `new_buy_order`.
+/// The attributes of an order that the statement takes, in the order of `new_buy_order`.
 #[derive(sqlx::Encode)]
 pub(super) struct NewBuyOrder<'a> {
     client_id: Uuid,

@@ -1,4 +1,4 @@
-//! What depends on a partner, and on its keys, endpoints, policies and staff.
+//! Dependents of a partner, and of its keys, endpoints, policies and staff.
 
 use rampart_plugins::contract::PolicyKind;
 use uuid::Uuid;

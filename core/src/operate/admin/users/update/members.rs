@@ -73,7 +73,7 @@ pub(super) struct Change {
     pub(super) reason: Option<String>,
 }
 
-/// What the audit says of a personal value: that it was changed.
+/// Writes for the audit that a personal value was changed, without the value.
 fn changed<S: Serializer>(_: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str("changed")
 }
