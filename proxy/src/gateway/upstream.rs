@@ -14,7 +14,7 @@ use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use rampart_core::platform::lookups::Lookups;
 use rampart_core::platform::telemetry::Span;
-use rampart_core::trading::limits::upstream::{PassedOn, Protocol, Upstream};
+use rampart_core::trading::limits::upstream::{Protocol, Upstream, UpstreamRequest};
 use tokio::time::timeout;
 
 use super::body::{Budget, Share, content_length};
@@ -59,7 +59,7 @@ pub(super) type PreferredAddress = ArcSwapOption<(SocketAddr, u64)>;
 /// A request on its way to the backend, and what has come back.
 #[derive(Debug)]
 pub(super) struct UpstreamExchange {
-    request: PassedOn,
+    request: UpstreamRequest,
     upstream: Upstream,
     /// The backend's, once they are looked up.
     addresses: Vec<SocketAddr>,
@@ -79,7 +79,7 @@ pub(super) struct UpstreamExchange {
 impl UpstreamExchange {
     /// `request` goes to `upstream` now.
     pub(super) fn new(
-        request: PassedOn,
+        request: UpstreamRequest,
         upstream: Upstream,
         span: Option<Span>,
         began_ns: u64,
@@ -262,7 +262,7 @@ mod tests {
 
     /// A request for a backend of which [`KNOWN`] are known.
     fn exchange() -> UpstreamExchange {
-        let request = PassedOn {
+        let request = UpstreamRequest {
             target: "/".to_owned(),
             headers: HeaderMap::new(),
             answer: HeaderMap::new(),

@@ -91,7 +91,7 @@ impl Upstream {
 
 /// A request for the backend.
 #[derive(Debug)]
-pub struct PassedOn {
+pub struct UpstreamRequest {
     /// Path and query.
     pub target: String,
     /// Every header but `Host`.
@@ -117,7 +117,7 @@ impl Core {
         upstream: &Upstream,
         admission: &Admission,
         head: Head,
-    ) -> Result<PassedOn, Box<Reply>> {
+    ) -> Result<UpstreamRequest, Box<Reply>> {
         let request_id = head.request_id.clone();
         let target = upstream.target(&head);
         let input = Input {
@@ -140,7 +140,7 @@ impl Core {
         };
         self.finish(&mut reply, &request_id, Some(admission));
         match headers {
-            Ok(headers) => Ok(PassedOn { target, headers, answer: reply.headers }),
+            Ok(headers) => Ok(UpstreamRequest { target, headers, answer: reply.headers }),
             Err(_) => Err(Box::new(reply)),
         }
     }
