@@ -28,7 +28,7 @@ const DOMAINS: &[Domain] = &[
     domain("market", "Market", "Currencies, pairs, prices and payment methods."),
     domain("orders", "Orders", "Orders of both sides, their events, and offers."),
     domain("payments", "Payments", "Reports of money and coins."),
-    domain("ledger", "Ledger", "The books: double entry, one book per client and currency."),
+    domain("ledger", "Ledger", "The books: double entry, one book per partner and currency."),
     domain("reconciliations", "Reconciliations", "Statements of accounts beside the books."),
     domain("users", "Users", "End users: checks, levels, limits, images."),
     domain("screenings", "Screenings", "Screenings of wallets and persons, and decisions."),
