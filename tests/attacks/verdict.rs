@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::unistd::gettid;
+use rampart_core::platform::clock::Clock;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::neighbour::{Neighbour, Window};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -16,9 +17,10 @@ use tokio::task::block_in_place;
 const NAMED_MAX: usize = 10;
 /// Pairs of windows, alone and beside the attack, in the full form.
 const PAIRS: usize = 5;
-/// Length of a window alone.
-const ALONE: Duration = Duration::from_secs(6);
-/// The same in the short form, which judges no ratio: some requests that all are granted.
+/// Length of a window alone, and the least of one beside the attack: the 99th of 100 answers of a
+/// short window would be one stall of the machine.
+const WINDOW: Duration = Duration::from_secs(6);
+/// A window alone in the short form, which judges no ratio: some requests that all are granted.
 const SHORT_ALONE: Duration = Duration::from_millis(250);
 /// The neighbour's p99 beside an attack, in hundredths of its p99 alone.
 const RATIO_MAX: u128 = 125;
@@ -44,18 +46,29 @@ impl Verdict {
     }
 }
 
-/// Runs the attack beside the neighbour: once, or in the full form once for each pair of windows.
+/// Runs the attack beside the neighbour: once, or in the full form in each pair of windows, again
+/// and again until the window has its length.
 pub(crate) async fn judged(
     scale: Scale,
     neighbour: &Neighbour,
     mut attack: impl AsyncFnMut(&mut Verdict) + Send,
 ) -> Report {
-    let mut verdict = Verdict::default();
+    let (mut verdict, clock) = (Verdict::default(), Clock::system());
     let (mut alone, mut beside) = (Window::default(), Window::default());
-    for _ in 0..if scale.is_exact() { PAIRS } else { 1 } {
-        let time = if scale.is_exact() { ALONE } else { SHORT_ALONE };
+    let (pairs, time, least) =
+        if scale.is_exact() { (PAIRS, WINDOW, WINDOW) } else { (1, SHORT_ALONE, Duration::ZERO) };
+    for _ in 0..pairs {
         alone.join(neighbour.ask_for(time).await);
-        beside.join(beside_attack(neighbour, &mut attack, &mut verdict));
+        let mut attacks = async |verdict: &mut Verdict| {
+            let began = clock.monotonic_ns();
+            loop {
+                attack(verdict).await;
+                if Duration::from_nanos(clock.monotonic_ns() - began) >= least {
+                    break;
+                }
+            }
+        };
+        beside.join(beside_attack(neighbour, &mut attacks, &mut verdict));
     }
     report(scale, verdict, &alone, &beside)
 }

@@ -144,12 +144,11 @@ async fn a_saved_answer_of_a_confirm_goes_with_the_user() {
     let bearer = format!("Bearer {}", shop.partner().token().await);
     let buy = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
     let sell = json!({"currencyPair": "BTC-EUR", "cryptoAmount": "0.01"});
-    let sale_of = |quote: &str| json!({"quote": quote});
-    let sides: [(_, _, fn(&str) -> Value); 2] = [("buy", buy, confirm_of), ("sell", sell, sale_of)];
-    for (side, asked, body_of) in sides {
+    for (side, asked) in [("buy", buy), ("sell", sell)] {
         let quoted = shop.request(Method::POST, &format!("/api/v1/{side}/quote")).json(&asked);
         let quoted = quoted.send().await.assert_status(200).json();
-        let body = body_of(quoted["quote"].as_str().unwrap());
+        let quote = quoted["quote"].as_str().unwrap();
+        let body = if side == "buy" { confirm_of(quote) } else { json!({"quote": quote}) };
         let path = format!("/api/v1/{side}/confirm");
         // Again with the client's token alone: the quote names the user.
         let by_user = shop.request(Method::POST, &path);
