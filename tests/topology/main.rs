@@ -1,7 +1,7 @@
 //! A whole installation on one machine, whose database's leader is killed again and again: nothing that
 //! was acknowledged is lost or doubled, writes come back soon, reads of the catalogue go on.
 //!
-//! `make topology` runs it. It needs Patroni and etcd, which `make test` does not, and runs nothing there.
+//! `make topology` runs it. It needs Patroni and etcd, which `make test` does not, and is not built there.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
