@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the repository must fail")]
 
 mod guides;
+mod layers;
 mod parameters;
 
 use std::fmt::Write;
