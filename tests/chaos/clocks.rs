@@ -46,6 +46,8 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
     .await;
     let db = fleet.pool().await;
     let other = fleet.edges[0].partner("other").await.authenticated().await;
+    let over = quotes(&other, WRONG.len()).await;
+    let quoted = Clock::system();
     let load = fleet.load();
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let mut edges = Vec::new();
@@ -59,9 +61,10 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
         load.reach(load.acknowledged() + most).await;
         edges.push(edge);
     }
-    let judged = join_all(edges.iter().map(|edge| quotes_are_judged(&other, edge))).await;
     let journal = load.finish().await;
-    let mut wrong = judged.concat();
+    let judging = edges.iter().zip(&over);
+    let judging = judging.map(|(edge, over)| quotes_are_judged(&other, edge, over, &quoted));
+    let mut wrong = join_all(judging).await.concat();
     for edge in &edges {
         let orders = pending(&other).await;
         let others =
@@ -92,11 +95,15 @@ async fn says_so(edge: &Edge) {
     .await;
 }
 
-/// Confirms quotes at the wrong edge: one that is over, and one that is not. What is wrong.
-async fn quotes_are_judged(partner: &Caller, edge: &Edge) -> Vec<String> {
+/// Confirms quotes at the wrong edge: a fresh one, and one from before `quoted` once it is over. What
+/// is wrong.
+async fn quotes_are_judged(
+    partner: &Caller,
+    edge: &Edge,
+    over: &str,
+    quoted: &Clock,
+) -> Vec<String> {
     let there = partner.at(edge.address);
-    let over = quotes(partner, 1).await.remove(0);
-    let asked = Clock::system();
     let fresh = quotes(partner, 1).await.remove(0);
     let mut wrong = Vec::new();
     let at_once = confirm(&there, &fresh).send().await;
@@ -104,10 +111,10 @@ async fn quotes_are_judged(partner: &Caller, edge: &Edge) -> Vec<String> {
         wrong.push(format!("a fresh quote: {} {}", at_once.status(), at_once.text()));
     }
     until("a quote is over", SOON, async || {
-        (asked.monotonic_ns() > QUOTE_OVER.as_nanos().try_into().unwrap()).then_some(())
+        (quoted.monotonic_ns() > QUOTE_OVER.as_nanos().try_into().unwrap()).then_some(())
     })
     .await;
-    let late = confirm(&there, &over).send().await;
+    let late = confirm(&there, over).send().await;
     if late.status() == 200 {
         wrong.push(format!("a quote that was over became order {}", order_of(&late)));
     }

@@ -42,7 +42,7 @@ const FAMILIES: [Family; 14] = [
     family!("network-silent", hangs::silent),
     family!("disk-full", disk::full),
     family!("descriptors-exhausted", descriptors::exhausted),
-    family!("clocks-wrong", clocks::wrong),
+    family!(waits "clocks-wrong", clocks::wrong),
     family!("receivers-dead", receivers::dead),
     family!("edges-stopped", stops::drained),
     family!("upgrades", upgrades::upgrades),
