@@ -21,14 +21,13 @@ demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: 
 test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
 	@deploy/setup --test
 	plugins/build --javascript
-	@# The connectors are compiled beside the tests: either build leaves a processor idle at times.
-	{ export CARGO_TERM_QUIET=true; plugins/connectors/build && plugins/connectors/build --test --no-run; } & \
+	@# The connectors are compiled and tested beside the tests' build: either leaves a processor idle at times.
+	{ export CARGO_TERM_QUIET=true; plugins/connectors/build && plugins/connectors/build --test; } & \
 	    cargo build --locked --bin rampart && \
 	    cargo test --workspace --locked --no-run $(ARGS); \
 	    built=$$?; wait $$! && exit $$built
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(THREADS)) \
 	    cargo test --workspace --locked --no-fail-fast $(ARGS)
-	plugins/connectors/build --test
 
 live: ## A live partner with a chain, cards and a bank: a purchase and a sale, step by step, and the books
 	@deploy/setup --test
