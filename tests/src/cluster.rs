@@ -1,5 +1,6 @@
 //! One private Postgres for all tests of a process; a database for each test, made from a migrated
-//! template. All of them end with the process.
+//! template. Those whose tests are over are dropped when the next one is made, all others end with the
+//! process.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

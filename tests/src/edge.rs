@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::caller::{Caller, Protocol, received};
 use crate::certificate::CERTIFICATE;
-use crate::cluster;
+use crate::cluster::{self, OwnDatabase};
 use crate::deadline::{SOON, until};
 use crate::document;
 use crate::going_live;
@@ -48,6 +48,8 @@ pub struct Setup {
     binary: Option<PathBuf>,
     folder: Arc<Folder>,
     start_within: Duration,
+    /// Removed once no edge and no copy of this configuration is left.
+    _database: Option<Arc<OwnDatabase>>,
 }
 
 impl Setup {
@@ -64,6 +66,7 @@ impl Setup {
             binary: None,
             folder: Arc::clone(&folder),
             start_within: SOON,
+            _database: None,
         };
         for listener in ["edge.listen", "admin.listen", "connectors.listen", "ops.listen"] {
             setup.set(listener, "127.0.0.1:0");
@@ -245,7 +248,9 @@ impl Edge {
 
     /// The same with settings that the test changes.
     pub async fn with(change: impl FnOnce(&mut Setup)) -> Self {
-        let mut setup = Setup::over(&cluster::database().await).under_roles().await;
+        let database = OwnDatabase::make().await;
+        let setup = Setup::over(database.url()).under_roles().await;
+        let mut setup = Setup { _database: Some(Arc::new(database)), ..setup };
         change(&mut setup);
         Self::of(setup).await
     }
