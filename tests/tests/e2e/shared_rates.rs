@@ -7,9 +7,10 @@ use std::net::TcpListener;
 use futures::future::join_all;
 use nix::sys::signal::Signal;
 use rampart_tests::caller::Caller;
+use rampart_tests::certificate::CERTIFICATE;
 use rampart_tests::cluster;
 use rampart_tests::deadline::{SOON, until};
-use rampart_tests::edge::{Edge, Setup};
+use rampart_tests::edge::{Edge, Folder, Setup};
 use rampart_tests::port::free;
 use rampart_tests::valkey::Valkey;
 
@@ -268,8 +269,9 @@ async fn a_url_that_is_none_stops_the_start_and_is_not_shown() {
 
 #[tokio::test]
 async fn rates_are_shared_over_tls() {
-    let probe = Edge::start().await;
-    let place = |name: &str| probe.setup().folder().join(name).display().to_string();
+    let folder = Folder::make();
+    CERTIFICATE.write(folder.path());
+    let place = |name: &str| folder.path().join(name).display().to_string();
     let (cert, key) = (place("cert.pem"), place("key.pem"));
     let port = free().port().to_string();
     let files = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &cert];
