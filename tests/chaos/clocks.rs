@@ -1,6 +1,8 @@
 //! Edges whose machines have a wrong clock: they say that they are not ready, and what they still do
 //! is right by the database's.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -16,12 +18,9 @@ use sqlx::PgPool;
 use crate::fleet::{Fleet, server};
 use rampart_tests::journal::Fault;
 
-/// The library that lies about the time, by Debian's place for it.
-const LIBRARIES: [&str; 3] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib/faketime/libfaketime.so.1",
-];
+/// The library that lies about the time, in a folder of [`LIBRARIES`] or in that itself.
+const LIBRARY: &str = "faketime/libfaketime.so.1";
+const LIBRARIES: &str = "/usr/lib";
 /// Distances of the wrong clocks from the right time.
 const WRONG: [&str; 2] = ["+3600", "-3600"];
 /// Lifetime of quotes, in seconds, and a time after which one is over.
@@ -36,10 +35,7 @@ const CONFIRMS: usize = 500;
 const EXPIRY_MAX: Duration = Duration::from_secs(120);
 
 pub(crate) async fn wrong(scale: Scale) -> Report {
-    let Some(library) = LIBRARIES.into_iter().find(|path| std::fs::exists(path).unwrap_or(false))
-    else {
-        return Report { cells: vec!["needs libfaketime".to_owned()], wrong: Vec::new() };
-    };
+    let library = library();
     let fleet = Fleet::over(server(scale).await, 1, |setup| {
         setup.set("lifetimes.quote_seconds", QUOTE_SECONDS);
     })
@@ -52,7 +48,7 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
     let mut fault = Fault { injected: 0, recovery: Duration::ZERO };
     let mut edges = Vec::new();
     for distance in WRONG {
-        let edge = behind(&fleet, library, distance).await;
+        let edge = behind(&fleet, &library, distance).await;
         let clock = Clock::system();
         says_so(&edge).await;
         fault.recovery = fault.recovery.max(Duration::from_nanos(clock.monotonic_ns()));
@@ -78,9 +74,17 @@ pub(crate) async fn wrong(scale: Scale) -> Report {
     report
 }
 
+/// The path of the library.
+fn library() -> PathBuf {
+    let folders = fs::read_dir(LIBRARIES).unwrap().map(|entry| entry.unwrap().path());
+    let mut places = folders.chain([PathBuf::from(LIBRARIES)]).map(|folder| folder.join(LIBRARY));
+    places.find(|path| path.exists()).expect("deploy/setup --test installs libfaketime")
+}
+
 /// An edge like the right one whose machine's clock is off by so many seconds.
-async fn behind(fleet: &Fleet, library: &str, distance: &str) -> Edge {
-    let (preload, time) = (format!("LD_PRELOAD={library}"), format!("FAKETIME={distance}"));
+async fn behind(fleet: &Fleet, library: &Path, distance: &str) -> Edge {
+    let preload = format!("LD_PRELOAD={}", library.display());
+    let time = format!("FAKETIME={distance}");
     let mut setup = fleet.edges[0].setup();
     setup.under(&["/usr/bin/env", &preload, &time, "FAKETIME_DONT_FAKE_MONOTONIC=1"]);
     Edge::of(setup).await

@@ -4,7 +4,7 @@
 //! `make chaos` runs it in full, `make test` in short; `campaign` in the harness knows the words of
 //! the command line.
 
-#![expect(clippy::unwrap_used, reason = "what a test cannot do must fail it")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "what a test cannot do must fail it")]
 
 mod clocks;
 mod commits;

@@ -45,10 +45,6 @@ fn a_point_in_time_is_restored() {
 
 #[test]
 fn a_point_in_time_is_restored_with_pgbackrest() {
-    if Command::new("pgbackrest").arg("version").output().is_err() {
-        println!("skipped: pgBackRest is not installed");
-        return;
-    }
     drill(&["pgbackrest"]);
 }
 
