@@ -4,6 +4,9 @@ pub mod admission;
 mod approval;
 mod deprecation;
 mod dispatch;
+/// The endpoint that the README shows.
+#[cfg(test)]
+pub mod example;
 pub mod fault;
 mod idempotency;
 pub mod openapi;

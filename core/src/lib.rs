@@ -150,8 +150,3 @@ pub struct Core {
     /// Last successful runs of the background workers.
     pub heartbeats: Heartbeats,
 }
-
-/// Compiles the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;

@@ -170,6 +170,14 @@ fn segments(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::{example, route};
+
+    #[test]
+    fn the_endpoint_that_the_readme_shows_is_a_row() {
+        let row = route::<example::V2>();
+        assert_eq!((row.method, row.path), (Method::GET, "/api/v2/client/mode"));
+        assert!(row.client && row.scope.is_some());
+    }
 
     #[test]
     fn a_pattern_takes_one_decoded_segment() {

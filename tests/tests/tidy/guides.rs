@@ -70,6 +70,13 @@ fn paths_that_the_readme_names_are_there() {
 }
 
 #[test]
+fn the_endpoint_that_the_readme_shows_is_the_one_that_compiles() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let example = format!("```rust\n{}```\n", read("core/src/endpoint/example.rs"));
+    assert!(read("README.md").contains(&example), "README.md shows another endpoint:\n{example}");
+}
+
+#[test]
 fn the_guide_of_connectors_has_every_command() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let document: Value =
