@@ -108,13 +108,16 @@ fn a_file_under_another_components_name_is_not_loaded() {
         fs::remove_file(entry.expect("an entry").path()).expect("it is removed");
     }
     let behaved = digest("hostile");
+    let mut copied = 0;
     for entry in fs::read_dir(&folder.0).expect("the folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
         if let Some(rest) = name.strip_prefix(&behaved) {
             fs::copy(&path, folder.0.join(format!("{fee}{rest}"))).expect("it is copied");
+            copied += 1;
         }
     }
+    assert_eq!(copied, 1, "its native code is in the folder");
     let again = folder.engine();
     assert!(priced(&again).outcome.is_ok_and(|schedule| schedule.rule.starts_with("tier")));
     assert_eq!(again.reused(), 0);
