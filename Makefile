@@ -22,9 +22,10 @@ test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filt
 	@deploy/setup --test
 	plugins/build --javascript
 	@# The connectors are compiled and tested beside the tests' build: either leaves a processor idle at times.
+	@# All tests together build the program too (proxy/tests); those that ARGS chooses may not.
 	{ export CARGO_TERM_QUIET=true; plugins/connectors/build && plugins/connectors/build --test; } & \
-	    cargo build --locked --bin rampart && \
-	    cargo test --workspace --locked --no-run $(ARGS); \
+	    cargo test --workspace --locked --no-run $(ARGS) && \
+	    cargo build --locked --bin rampart; \
 	    built=$$?; wait $$! && exit $$built
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(THREADS)) \
 	    cargo test --workspace --locked --no-fail-fast $(ARGS)

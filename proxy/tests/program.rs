@@ -1,0 +1,12 @@
+//! The program itself. For a test of its package cargo builds it with all other tests, beside the core and
+//! its tests, each of which leaves a processor idle at times.
+
+use std::process::Command;
+
+#[test]
+fn the_program_says_its_version() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rampart")).arg("--version").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said.trim_end(), concat!("rampart ", env!("CARGO_PKG_VERSION")));
+}
