@@ -20,10 +20,11 @@ demo: ## Build, start everything, make one purchase, keep serving (ARGS=--exit: 
 
 test: ## Every test: unit, contract, end to end, browser, policies (ARGS: a filter, or cargo's own)
 	@deploy/setup --test
-	plugins/build --javascript
-	@# The connectors are compiled and tested beside the tests' build: either leaves a processor idle at times.
-	@# All tests together build the program too (proxy/tests); those that ARGS chooses may not.
-	{ export CARGO_TERM_QUIET=true; plugins/connectors/build && plugins/connectors/build --test; } & \
+	@# Connectors and policies are built beside the tests, which leave a processor idle at times; the last step
+	@# of the policies waits for them. All tests together build the program too (proxy/tests); those that ARGS
+	@# chooses may not.
+	{ export CARGO_TERM_QUIET=true; plugins/connectors/build && plugins/connectors/build --test && \
+	    plugins/build --javascript; } & \
 	    cargo test --workspace --locked --no-run $(ARGS) && \
 	    cargo build --locked --bin rampart; \
 	    built=$$?; wait $$! && exit $$built
