@@ -339,7 +339,7 @@ impl ConfirmContext {
         let account = NamedAccount::find(core, self.client.id(), self.user, identifier).await?;
         let mut refusal = self.validate(core, &account).await?;
         if refusal.is_empty() {
-            refusal.add(Code::FiatAmountInvalid, Some(checks::LIMIT_REACHED.into()));
+            refusal.add_violation(checks::forbidden(core, &self.client, self.user).await?);
         }
         Err(refusal.into())
     }

@@ -267,3 +267,45 @@ async fn the_largest_order_of_a_guest_is_in_the_currency_of_limits() {
         post("/api/v1/buy/confirm", body).await.assert_status(status);
     }
 }
+
+#[tokio::test]
+async fn what_a_partner_allows_guests_holds_on_every_edge_at_once() {
+    let race = Race::start().await;
+    let acme = &race.partners[1];
+    let bearer = format!("Bearer {}", acme.token().await);
+    let post = async |path: &str, body: Value| {
+        let request = acme.anonymous(Method::POST, path).header("authorization", &bearer);
+        request.json(&body).send().await
+    };
+    let bought =
+        json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100});
+    let sold = json!({"currencyPair": "BTC-EUR", "cryptoAmount": 0.006});
+    let confirm = async |side: &str, asked: &Value| {
+        let quote = post(&format!("/api/v1/{side}/quote"), asked.clone()).await;
+        let mut body = json!({"quote": quote.assert_status(200).json()["quote"]});
+        if side == "buy" {
+            body["returnUrl"] = json!("https://shop.example/");
+            body["walletAddress"] = json!(BTC);
+        }
+        post(&format!("/api/v1/{side}/confirm"), body).await
+    };
+    // This edge has not heard of it yet.
+    for (guests, code) in [
+        (json!({"allowed": true, "maxFiat": 50}), Some("ER011")),
+        (json!({"allowed": false}), Some("ER700")),
+        (json!({"allowed": true, "maxFiat": 400}), None),
+    ] {
+        let body = json!({ "guestOrders": guests });
+        let path = "/admin/v1/partners/acme";
+        race.context.admin(Method::PATCH, path, body).await.assert_status(200);
+        for (side, asked) in [("buy", &bought), ("sell", &sold)] {
+            let answer = confirm(side, asked).await;
+            match code {
+                Some(code) => answer.assert_codes(&[code]),
+                None => answer.assert_status(200),
+            };
+        }
+        let is_refused = code.is_some();
+        assert_eq!(race.traded().await.is_zero(), is_refused, "{guests}");
+    }
+}

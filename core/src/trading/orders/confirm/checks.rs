@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use super::account::NamedAccount;
 use crate::Core;
 use crate::auth::caller::Client;
-use crate::platform::error::{Code, Refusal, Result};
+use crate::platform::error::{Code, Refusal, Result, Violation};
 use crate::tenancy::tenants::GuestOrders;
 use crate::trading::catalogue::{Pair, PairStatus, PaymentMethodKind};
 use crate::trading::checks::Hold;
@@ -18,9 +18,11 @@ use crate::users::accounts::PaymentAccount;
 use rampart_types::{UserId, UserKey};
 
 /// Detail of ER011 for the user's limit.
-pub(crate) const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
+const LIMIT_REACHED: &str = "the user's limit for a day leaves less";
 /// The same for the account's.
 const ACCOUNT_LIMIT_REACHED: &str = "the account's limit for a day leaves less";
+/// The same for the partner's, of an order without a user.
+const GUEST_LIMIT_REACHED: &str = "an order without a user takes less";
 
 /// The pair in maintenance, or closed because its price is doubtful or too old (ER008), the method
 /// switched off since the quote (ER055), an amount beyond what one of them takes (ER011).
@@ -74,6 +76,38 @@ pub(crate) fn guest(core: &Core, client: &Client, quote: &Quote, refusal: &mut R
         },
         GuestOrders::Allowed => {}
     }
+}
+
+/// The violation of an order that the statement has refused though nothing else stands against it: of
+/// its user's limit (ER011), or without a user of what its partner's agreement says now (ER700, ER011).
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn forbidden(
+    core: &Core,
+    client: &Client,
+    user: Option<UserId>,
+) -> Result<Violation> {
+    let of_amount = |detail: &'static str| {
+        let (code, detail) = (Code::FiatAmountInvalid, Some(detail.into()));
+        Violation { code, field: None, detail }
+    };
+    if user.is_some() {
+        return Ok(of_amount(LIMIT_REACHED));
+    }
+    let are_allowed = sqlx::query_scalar!(
+        r#"
+        select coalesce(guest_orders_allowed, mode = 'test') as "allowed!" from client
+        where client_id = $1
+        "#,
+        client.id().uuid(),
+    )
+    .fetch_one(&core.db)
+    .await?;
+    Ok(match are_allowed {
+        true => of_amount(GUEST_LIMIT_REACHED),
+        false => Violation { code: Code::UserCredentialMissing, field: None, detail: None },
+    })
 }
 
 /// Checks of the user that are open although the partner wants them done before the payment, or the

@@ -131,16 +131,20 @@ impl ConfirmContext {
                 }
                 InsertOutcome::KeyLost => return Err(key_lost(key.map(|(key, _)| key))),
                 InsertOutcome::QuoteExpired => {
-                    return self.resolve_conflict(core, Code::QuoteExpired, None).await;
+                    let code = Code::QuoteExpired;
+                    let over = Violation { code, field: None, detail: None };
+                    return self.resolve_conflict(core, over).await;
                 }
                 // One that was confirmed meanwhile is refused as that: this one is over by the
                 // database's clock, if not by ours.
                 InsertOutcome::OfferTaken => {
-                    return self.resolve_conflict(core, Code::OfferExpired, None).await;
+                    let (code, field) = (Code::OfferExpired, Some(OFFER));
+                    let over = Violation { code, field, detail: None };
+                    return self.resolve_conflict(core, over).await;
                 }
                 InsertOutcome::Forbidden => {
-                    let detail = Some(checks::LIMIT_REACHED);
-                    return self.resolve_conflict(core, Code::FiatAmountInvalid, detail).await;
+                    let limit = checks::forbidden(core, &self.client, self.user).await?;
+                    return self.resolve_conflict(core, limit).await;
                 }
                 InsertOutcome::Unavailable => return Err(Error::unavailable("place an order")),
                 InsertOutcome::Failed(error) => return Err(error.into()),
@@ -173,14 +177,9 @@ impl ConfirmContext {
     }
 
     /// The answer to a confirm that the statement refused: the order of another confirm of the same
-    /// quote that was faster, or else the preconditions that do not hold any more, or the code that
-    /// the statement stands for.
-    async fn resolve_conflict(
-        &self,
-        core: &Core,
-        code: Code,
-        detail: Option<&'static str>,
-    ) -> Result<Confirmed> {
+    /// quote that was faster, or else the preconditions that do not hold any more, or what the
+    /// statement has found.
+    async fn resolve_conflict(&self, core: &Core, found: Violation) -> Result<Confirmed> {
         if let Some(confirmed) = self.existing_order(core).await? {
             return Ok(confirmed);
         }
@@ -193,9 +192,7 @@ impl ConfirmContext {
         let account = NamedAccount::find(core, self.client.id(), self.user, identifier).await?;
         let mut refusal = self.refusal(core, offer.as_ref(), &account).await?;
         if refusal.is_empty() {
-            let field = (code == Code::OfferExpired).then_some(OFFER);
-            let detail = detail.map(Into::into);
-            refusal.add_violation(Violation { code, field, detail });
+            refusal.add_violation(found);
         }
         Err(refusal.into())
     }

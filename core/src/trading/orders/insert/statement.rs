@@ -145,7 +145,7 @@ pub(crate) enum InsertOutcome {
     /// Nothing happened: the offer was confirmed or has ended in the meantime.
     OfferTaken,
     /// Nothing happened: in the meantime the limit of the user or of the account was reached, or one
-    /// of them disabled.
+    /// of them disabled, or the partner no longer allows such an order without a user.
     Forbidden,
     /// Nothing happened: the database cannot be used.
     Unavailable,
@@ -194,8 +194,10 @@ pub(super) async fn insert(
                 side_max, day_max, trades_counted_since()) day on day_max is not null
             left join lateral account_limits(client_id, user_id, account_id, limit_amount,
                 trades_counted_since()) account on account_id is not null
+            left join lateral guest_limits(client_id, limit_amount) guest on user_id is null
             where is_open and (day_max is null or day.fits)
                 and (account_id is null or account.fits)
+                and (user_id is not null or guest.fits)
         ), available as materialized (
             select o.client_id, o.offer_id
             from offer o join allowed a on a.client_id = o.client_id and a.offer_id = o.offer_id
