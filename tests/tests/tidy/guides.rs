@@ -12,6 +12,18 @@ use crate::{Source, nothing_breaks, root, sources};
 const FOLDERS: [&str; 7] =
     ["core/", "deploy/", "migrations/", "plugins/", "proxy/", "tests/", "wit/"];
 
+/// Members of results that edges read, by the kind of their command.
+const RESULTS: [(&str, &[&str]); 8] = [
+    ("payment.create", &["redirectUrl", "clientToken", "bankTransfer", "providerReference"]),
+    ("payout.send", &["transactionId"]),
+    ("transfer.send", &["providerReference", "completed"]),
+    ("deposit.address", &["address", "tag"]),
+    ("identity.start", &["url"]),
+    ("screening.check", &["decision", "reasons"]),
+    ("card.verify", &["accountIdentifier", "token", "disabled"]),
+    ("wallet-provider.verify", &["accountIdentifier", "accountHolderName"]),
+];
+
 /// A migration by its number, a file of the core by its path.
 fn place(path: &str) -> String {
     match path.strip_prefix("core/src/") {
@@ -86,6 +98,18 @@ fn the_guide_of_connectors_has_every_command() {
     let kinds = kinds.iter().filter_map(Value::as_str);
     let missing = kinds.filter(|kind| !guide.contains(&format!("\n| `{kind}` | ")));
     nothing_breaks("plugins/CONNECTORS.md has every command", missing.map(str::to_owned));
+}
+
+#[test]
+fn the_guide_of_connectors_has_what_edges_read_of_results() {
+    let guide = fs::read_to_string(root().join("plugins/CONNECTORS.md")).unwrap();
+    let missing = RESULTS.iter().flat_map(|(kind, members)| {
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `{kind}` | ")));
+        let result = row.and_then(|row| row.rsplit(" | ").next()).unwrap_or_default();
+        let is_missing = move |member: &&&str| !result.contains(&format!("`{member}`"));
+        members.iter().filter(is_missing).map(move |member| format!("{kind}: {member}"))
+    });
+    nothing_breaks("plugins/CONNECTORS.md has the members of results", missing);
 }
 
 #[test]
