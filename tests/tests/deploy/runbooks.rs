@@ -12,8 +12,8 @@ use rampart_tests::process::{Process, binary};
 use crate::prometheus::alerts;
 use crate::{names, read, root};
 
-/// Sections of a page behind its first paragraph, which says what the alert means.
-const SECTIONS: [&str; 3] = ["Look here", "Do this", "Verify"];
+/// Sections of a page, in their order.
+const SECTIONS: [&str; 4] = ["What it means", "Look here", "Do this", "Verify"];
 /// The partner that the lines ask about.
 const PARTNER: &str = "acme";
 /// A command that changes what the lines of other pages look at: its pages run alone.
