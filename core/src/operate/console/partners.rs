@@ -207,7 +207,8 @@ pub(super) const PARTNER: Subject = Subject {
             .with(&[
                 Input::new("kind", "Secret").kind(Kind::Choice(&[("signing", "signing: of its offers"), ("webhook", "webhook: of what is sent to it"), ("password", "password")])).required(),
                 Input::new("overlapSeconds", "Overlap in seconds").kind(Kind::Integer).hint("86400, a day, if left out."),
-            ]).answering().destructive(),
+            ]).answering().destructive()
+            .counting("partner={}", &[("Webhook endpoints", Cell::Count("/webhookEndpoints"))]),
     ],
 };
 

@@ -173,7 +173,14 @@ pub(super) const VERIFICATION_KEYS: Subject = Subject {
             SIGNATURE,
         ])
         .signed("verification-key.delete", &["partner", "key"])
-        .destructive(),
+        .destructive()
+        .counting(
+            "partner={}&policy=signature",
+            &[
+                ("Versions of its signature policy", Cell::Count("/versions")),
+                ("Users of the partner", Cell::Count("/users")),
+            ],
+        ),
     ],
 };
 

@@ -196,6 +196,8 @@ async fn what_is_taken_away_says_in_numbers_what_it_touches() {
         (format!("{PARTNER}/suspend"), row("Open orders", 1)),
         (format!("{PARTNER}/suspend"), row("Users", 1)),
         (format!("{PARTNER}/go-live"), row("Open orders", 1)),
+        (format!("{PARTNER}/rotate-secret"), row("Webhook endpoints", 1)),
+        (format!("{PARTNER}/verification-keys/delete"), row("Versions of its signature policy", 0)),
         (
             format!("/console/users/{user}/accounts/{account}/disable"),
             row("Accounts of the user", 1),
