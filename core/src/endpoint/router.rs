@@ -1,7 +1,9 @@
 //! An API as it is served: from a method and path to the row of its table.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
+use bytes::Bytes;
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -48,6 +50,8 @@ pub struct ServedApi {
     pub endpoints: &'static [Route],
     router: Router,
     document: Value,
+    /// The document with amounts as strings, made when it is asked for first.
+    spelt_document: OnceLock<Bytes>,
     /// Methods and paths of the operations whose answers may have amounts.
     with_amounts: HashSet<(&'static Method, &'static str)>,
 }
@@ -63,6 +67,7 @@ impl ServedApi {
             router: Router::new(api.endpoints.iter().chain(pages)),
             with_amounts: with_amounts.map(|route| (&route.method, route.path)).collect(),
             document,
+            spelt_document: OnceLock::new(),
         }
     }
 
@@ -83,7 +88,7 @@ impl ServedApi {
         self.find(method, path).endpoint().map_or(Body::None, |route| route.body).bound()
     }
 
-    /// `true` if answers of this operation may have amounts.
+    /// `true` if answers of this operation may have amounts, or declare them.
     pub(super) fn has_amounts(&self, route: &Route) -> bool {
         self.with_amounts.contains(&(&route.method, route.path))
     }
@@ -91,6 +96,12 @@ impl ServedApi {
     /// Its OpenAPI document.
     pub fn document(&self) -> &Value {
         &self.document
+    }
+
+    /// The text of the document that declares amounts as strings.
+    pub(super) fn spelt_document(&self) -> Bytes {
+        let text = || text_amounts::spell_document(&self.document).to_string().into();
+        self.spelt_document.get_or_init(text).clone()
     }
 }
 

@@ -343,6 +343,8 @@ mod tests {
 
     #[test]
     fn amounts_are_strings_for_whoever_prefers_it() {
+        let document = ask("GET", "/openapi.json", &[("prefer", "money=string")], "");
+        assert_eq!(document.headers["preference-applied"], "money=string");
         let ask = |headers: &[_]| ask("POST", "/api/v1/buy/quote", headers, QUOTE);
         let (plain, spelt) = (ask(&[KEY]), ask(&[KEY, ("prefer", "money=string")]));
         assert!(!plain.headers.contains_key("preference-applied"));

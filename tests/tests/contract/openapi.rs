@@ -119,11 +119,7 @@ fn every_operation_says_what_a_caller_must_know() {
 
 #[test]
 fn reads_of_sales_are_listed_with_selling() {
-    for path in [
-        "/api/v1/user/sell/orders",
-        "/api/v1/user/sell/orders/{id}",
-        "/api/v2/sell/orders/{id}/timeline",
-    ] {
+    for path in ["/api/v1/user/sell/orders", "/api/v2/sell/orders/{id}/timeline"] {
         let tags = &PARTNERS.value()["paths"][path]["get"]["tags"];
         assert_eq!(*tags, json!(["Selling"]), "{path}");
     }
@@ -281,6 +277,39 @@ async fn whoever_asks_gets_it_and_may_keep_it() {
     let tag = answer.header("etag").unwrap();
     let again = acme.anonymous(Method::GET, "/openapi.json").header("if-none-match", tag);
     again.send().await.assert_status(304);
+}
+
+#[tokio::test]
+async fn whoever_prefers_strings_gets_a_document_of_strings() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let asked = || acme.anonymous(Method::GET, "/openapi.json").header("prefer", "money=string");
+    let plain = acme.anonymous(Method::GET, "/openapi.json").send().await;
+    let spelt = asked().send().await;
+    assert_eq!(spelt.assert_status(200).header("preference-applied"), Some("money=string"));
+    assert!(plain.header("preference-applied").is_none());
+    let tag = spelt.header("etag").unwrap();
+    assert_ne!(plain.header("etag"), Some(tag));
+    let kept = asked().header("if-none-match", tag).send().await;
+    for answer in [&plain, &spelt, kept.assert_status(304)] {
+        assert_eq!(answer.header("vary"), Some("Prefer"));
+    }
+    let (plain, spelt) = (plain.json(), spelt.json());
+    let member = |document: &Value, schema: &str, name: &str| {
+        document["components"]["schemas"][schema]["properties"][name].clone()
+    };
+    for (schema, name) in [("BuyQuote", "cryptoAmount"), ("Amount", "amount")] {
+        assert_eq!(member(&plain, schema, name)["type"], "number");
+        let declared = member(&spelt, schema, name);
+        assert_eq!((&declared["type"], &declared["format"]), (&json!("string"), &json!("decimal")));
+    }
+    let fee = member(&spelt, "BuyOrderV1", "feePercentage");
+    assert_eq!(fee["type"], json!(["string", "null"]));
+    let sent = member(&spelt, "QuoteBuyRequest", "fiatAmount");
+    assert_eq!(sent, member(&plain, "QuoteBuyRequest", "fiatAmount"));
+    let quoted = &spelt["paths"]["/api/v1/buy/quote"]["post"]["responses"]["200"];
+    let example = &quoted["content"]["application/json"]["example"];
+    assert!(example["fiatAmount"].is_string(), "{example}");
 }
 
 #[tokio::test]

@@ -18,7 +18,12 @@ impl Endpoint for Any {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/openapi.json";
     const CACHE: Cache = Cache::Revalidate;
-    const DOC: Doc = Doc { summary: "Read this document", ..Doc::NONE };
+    const DOC: Doc = Doc {
+        summary: "Read this document",
+        details: "With `Prefer: money=string` it declares the amounts of answers as that \
+                  preference gives them: strings in the format `decimal`.",
+        ..Doc::NONE
+    };
     type Caller = Anyone;
     type Request = ();
     type Response = OpenApiDocument;
