@@ -31,8 +31,15 @@ impl Refusal {
     }
 }
 
+impl Code {
+    /// The place with its cause and cure, relative to the public URL.
+    pub(crate) fn documentation(self) -> String {
+        format!("/docs/errors#{}", self.as_str())
+    }
+}
+
 impl Violation {
-    /// The violation as a member of the envelope. Its documentation is relative to the public URL.
+    /// The violation as a member of the envelope.
     fn member(&self) -> Value {
         let (code, text) = (self.code.as_str(), self.code.solution());
         let solution = match (self.field, &self.detail) {
@@ -45,7 +52,7 @@ impl Violation {
             "code": code,
             "message": self.code.message(),
             "solution": solution,
-            "documentation": format!("/docs#{code}"),
+            "documentation": self.code.documentation(),
         });
         if let Some(field) = self.field {
             member["field"] = field.into();

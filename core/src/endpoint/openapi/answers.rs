@@ -150,7 +150,7 @@ fn envelope(about: &str, codes: &[Code], headers: &[&str]) -> Value {
     let first = codes.first().map(|code| {
         json!({ "errors": { code.as_str(): {
             "code": code.as_str(), "message": code.message(), "solution": code.solution(),
-            "documentation": format!("/docs#{}", code.as_str()),
+            "documentation": code.documentation(),
         } } })
     });
     json!({

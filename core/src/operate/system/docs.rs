@@ -100,9 +100,13 @@ fn answer(core: &Core, name: &str) -> Result<Reply> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use maud::html;
+    use serde_json::Value;
+
     use super::*;
     use crate::api::{ENDPOINTS, PARTNERS_API};
     use crate::notify::events::EventType;
+    use crate::platform::error::Error;
     use crate::platform::settings::RateLimits;
     use crate::tenancy::tenants::Scope;
 
@@ -161,6 +165,22 @@ mod tests {
         for code in Code::ALL {
             for page in ["", "errors"] {
                 assert!(pages[page].contains(&format!("id=\"{}\"", code.as_str())), "{code:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_leads_to_its_cause_and_cure() {
+        let pages = pages();
+        for code in Code::ALL {
+            let reply = Error::from(*code).reply("request");
+            let body: Value = serde_json::from_slice(&reply.body).unwrap();
+            let link = body["errors"][code.as_str()]["documentation"].as_str().unwrap();
+            let (page, place) = link.strip_prefix("/docs/").unwrap().split_once('#').unwrap();
+            let (_, rest) = pages[page].split_once(&format!("<section id=\"{place}\">")).unwrap();
+            let (section, _) = rest.split_once("</section>").unwrap();
+            for text in [code.message(), code.solution()] {
+                assert!(section.contains(&html! { (text) }.into_string()), "{link}: {text}");
             }
         }
     }
