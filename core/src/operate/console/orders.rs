@@ -8,10 +8,11 @@ use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, heads};
+use super::lists::DELIVERY;
 use super::view::{Cell, facts, rows_of, text};
 use super::visit::{Refused, Visit, segment};
 use crate::auth::roles::Role;
-use crate::http::html::components::{Fact, table, timeline};
+use crate::http::html::components::{Column, Fact, table, timeline};
 
 const SECTION: &str = "/console/orders";
 const CALL: &str = "/admin/v1/orders/{id}";
@@ -175,7 +176,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         (policy_decisions(&order))
         (of("Payments", &payments, PAYMENTS))
         (money_path(&entries))
-        (of("Deliveries to the partner", &deliveries, DELIVERIES))
+        (with_actions(visit, &DELIVERY, &[], "Deliveries to the partner", DELIVERIES, &deliveries))
     };
     Ok(Page::new(format!("Order {id}"), SECTION, body))
 }
@@ -195,6 +196,26 @@ pub(super) fn of(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Marku
     html! {
         @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
     }
+}
+
+/// A table with a heading, each row with the actions that the operator may do; nothing if there is no
+/// row. `above` are the ids of what the rows belong to.
+pub(super) fn with_actions(
+    visit: &Visit<'_>,
+    subject: &Subject,
+    above: &[String],
+    title: &str,
+    columns: &[(&str, Cell)],
+    rows: &[Value],
+) -> Markup {
+    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
+    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
+        let ids: Vec<_> = above.iter().cloned().chain([text(row, "/id")]).collect();
+        cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
+        cells
+    });
+    let cells: Vec<_> = cells.collect();
+    html! { @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &cells)) } }
 }
 
 /// Changes of the order's state and its payments, in the order in which they happened.

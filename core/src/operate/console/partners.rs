@@ -8,14 +8,13 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::credentials::{FACTS, KEY, KEY_LIST, KEYS, WEBHOOK, WEBHOOK_LIST, WEBHOOKS};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::{List, heads};
-use super::orders::of;
+use super::list::List;
+use super::orders::{of, with_actions};
 use super::policies::VERIFICATION_KEYS;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
-use super::view::{Cell, facts, rows_of, text};
+use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
-use crate::http::html::components::{Column, table};
 use crate::http::html::steps::{self, Step};
 
 pub(super) const SECTION: &str = "/console/partners";
@@ -235,9 +234,9 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
             a.action href=(VERIFICATION_KEYS.path(&ids)) { "Verification keys" }
         }
-        (with_actions(visit, &KEY, slug, "API keys", KEYS, &keys))
+        (with_actions(visit, &KEY, &ids, "API keys", KEYS, &keys))
         @if !keys.is_empty() { (KEY_LIST.export(&ids, query)) }
-        (with_actions(visit, &WEBHOOK, slug, "Webhook endpoints", WEBHOOKS, &webhooks))
+        (with_actions(visit, &WEBHOOK, &ids, "Webhook endpoints", WEBHOOKS, &webhooks))
         @if !webhooks.is_empty() { (WEBHOOK_LIST.export(&ids, query)) }
         p.row {
             @if visit.may(&Method::GET, STAFF_CALL) {
@@ -278,24 +277,4 @@ fn checklist(partner: &Value) -> Markup {
 
 fn rows(list: &Value) -> Vec<Value> {
     list.as_array().cloned().unwrap_or_default()
-}
-
-/// A table of what a partner has, each row with the actions that the operator may do. Nothing if there
-/// is no row.
-pub(super) fn with_actions(
-    visit: &Visit<'_>,
-    subject: &Subject,
-    slug: &str,
-    title: &str,
-    columns: &[(&str, Cell)],
-    rows: &[Value],
-) -> Markup {
-    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
-    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
-        let ids = [slug.to_owned(), text(row, "/id")];
-        cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
-        cells
-    });
-    let cells: Vec<_> = cells.collect();
-    html! { @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &cells)) } }
 }

@@ -6,7 +6,8 @@ use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::List;
-use super::partners::{PARTNER, SECTION, with_actions};
+use super::orders::with_actions;
+use super::partners::{PARTNER, SECTION};
 use super::view::Cell;
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::empty_state;
@@ -87,7 +88,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
         (outcome(query, MEMBER.actions))
         p.hint { "Every look at this page stands in the audit." }
         @if people.is_empty() { (empty_state("Nobody", "Invite the first owner.")) }
-        (with_actions(visit, &MEMBER, slug, "People who may sign in", COLUMNS, &people))
+        (with_actions(visit, &MEMBER, &ids, "People who may sign in", COLUMNS, &people))
         @if !people.is_empty() { (LIST.export(&ids, query)) }
         p { a href=(PARTNER.path(&ids)) { "To the partner, and to invitations" } }
     };

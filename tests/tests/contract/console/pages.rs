@@ -155,6 +155,10 @@ async fn an_order_shows_everything_and_what_can_be_done() {
         assert!(page.text.contains(part), "no {part:?} in {}", page.text);
     }
     assert!(!page.text.contains(&format!("{path}/release")), "it is not blocked");
+    assert!(!page.text.contains("/redeliver\""), "another role sends again");
+    let support = Browser::of(&context, "sue", &["support"]).await;
+    let page = support.get(&path).await.assert(200, "Deliveries to the partner");
+    assert!(page.text.contains("/redeliver\">Send again</a>"), "{}", page.text);
     let viewer = Browser::of(&context, "eve", &["viewer"]).await;
     let page = viewer.get(&path).await.assert(200, "What happened");
     assert!(!page.text.contains(&format!("{path}/hold")));
