@@ -128,15 +128,18 @@ pub const CLIENT_ERRORS: &[Code] = &[
     Code::RateLimited,
 ];
 
-/// Codes with which client and user authentication can fail.
-pub const USER_ERRORS: &[Code] = &and_client_errors::<16>(&[
+/// Codes of client and user authentication: ER700 to ER709, as the API document declares them wherever a
+/// user is proven. ER706 and ER708 come from the endpoints that link identifiers and take images.
+pub const USER_ERRORS: &[Code] = &and_client_errors::<18>(&[
     Code::UserCredentialMissing,
     Code::UserTokenExpired,
     Code::UserTokenInvalid,
     Code::UserIdentifierMismatch,
     Code::UserIdentifierEmpty,
     Code::UserIdentifierNotLinked,
+    Code::UserIdentifierTaken,
     Code::UserIdentifierMalformed,
+    Code::DocumentPendingReview,
     Code::UserNotFound,
 ]);
 

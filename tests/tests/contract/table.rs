@@ -2,6 +2,7 @@
 
 mod deprecated;
 mod disabled_users;
+mod documented;
 mod idempotent;
 mod pages;
 mod scopes;

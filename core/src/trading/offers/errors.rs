@@ -3,7 +3,7 @@
 use crate::platform::error::Code;
 
 /// Codes of invalid terms and signatures.
-pub(crate) const ERRORS: [Code; 41] = [
+pub(crate) const ERRORS: [Code; 42] = [
     Code::ReturnUrlInvalid,
     Code::FixedBaseCurrencyBlank,
     Code::BaseCurrencyNotString,
@@ -32,6 +32,7 @@ pub(crate) const ERRORS: [Code; 41] = [
     Code::WalletAddressRequired,
     Code::CurrencyPairInvalid,
     Code::PaymentMethodInvalid,
+    Code::FeePolicyFailed,
     Code::ExpireTimeOutOfBounds,
     Code::FixedAmountAmbiguous,
     Code::SigningSecretMissing,

@@ -36,7 +36,6 @@ impl Endpoint for V1 {
         Code::AccountAlreadyVerified,
         Code::CardHolderMissing,
         Code::CardVerificationFailed,
-        Code::DocumentPendingReview,
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;

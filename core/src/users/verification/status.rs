@@ -32,7 +32,7 @@ impl Endpoint for V2 {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/api/v2/user/verification-status";
     const SCOPE: Option<Scope> = Some(Scope::UsersRead);
-    const ERRORS: &'static [Code] = &[Code::VerificationLevelInvalid, Code::DocumentPendingReview];
+    const ERRORS: &'static [Code] = &[Code::VerificationLevelInvalid];
     const DOC: Doc = Doc {
         summary: "List what a user still has to show",
         details: "An empty list: nothing is left to do for the level. Items are answered by \

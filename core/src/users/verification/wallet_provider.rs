@@ -27,8 +27,7 @@ impl Endpoint for V1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/verify/payprovider";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] =
-        &[Code::RequestMalformed, Code::TokenEmpty, Code::DocumentPendingReview];
+    const ERRORS: &'static [Code] = &[Code::RequestMalformed, Code::TokenEmpty];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
     const DOC: Doc = Doc {
