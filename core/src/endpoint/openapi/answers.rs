@@ -9,12 +9,7 @@ use crate::platform::error::Code;
 
 /// Answers that the edge may give to any request, with the code and what they mean.
 const SHARED: [(u16, &str, Code, &str); 7] = [
-    (
-        408,
-        "TooSlow",
-        Code::RequestMalformed,
-        "The body came slower than 1 kB/s, or the head took over 10 s.",
-    ),
+    (408, "TooSlow", Code::RequestMalformed, "The body came slower than 1 kB/s."),
     (413, "TooLarge", Code::RequestMalformed, "The body is larger than the endpoint takes."),
     (414, "UrlTooLong", Code::RequestMalformed, "The URL is longer than 8 KiB."),
     (
