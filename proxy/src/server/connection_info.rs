@@ -142,7 +142,7 @@ impl ConnectionInfo {
         Duration::from_nanos(now_ns.saturating_sub(first)) > age
     }
 
-    /// Counts a stream whose client did not wait for the answer.
+    /// Counts a stream whose client did not wait for the answer, or had it reset (CVE-2025-8671).
     pub(crate) fn abandoned(&self, now_ns: u64) {
         if !self.resets.take(RESETS, now_ns).allowed {
             self.end();

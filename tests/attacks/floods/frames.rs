@@ -55,6 +55,7 @@ fn stream(number: u32) -> u32 {
 pub(super) fn floods(authority: &str) -> Vec<Flood> {
     let request = get(authority);
     let mut all = cheap(&request);
+    all.extend(provoked(&request));
     all.extend(endless(&request));
     all.extend(forbidden(&request));
     all
@@ -90,6 +91,33 @@ fn cheap(request: &[u8]) -> Vec<Flood> {
     };
     all.push(Flood { must_end: true, ..flood("resets", Box::new(resets)) });
     all
+}
+
+/// Streams that the edge has to reset itself (CVE-2025-8671).
+fn provoked(request: &[u8]) -> [Flood; 2] {
+    let flood = |name, frames: Box<Frames>| Flood {
+        name,
+        must_end: true,
+        reads: true,
+        start: Vec::new(),
+        count: MANY,
+        frames,
+    };
+    let asked = request.to_vec();
+    let overflowing = move |n| {
+        let asked = frame(HEADERS, END_HEADERS | END_STREAM, stream(n), &asked);
+        [asked, frame(WINDOW_UPDATE, 0, stream(n), &[127, 255, 255, 255])].concat()
+    };
+    // `content-length: 1`, and two bytes.
+    let announced = [request, &[0x0f, 0x0d, 1, b'1']].concat();
+    let longer = move |n| {
+        let announced = frame(HEADERS, END_HEADERS, stream(n), &announced);
+        [announced, frame(DATA, 0, stream(n), b"xx")].concat()
+    };
+    [
+        flood("windows of streams that overflow", Box::new(overflowing)),
+        flood("bodies longer than announced", Box::new(longer)),
+    ]
 }
 
 /// Headers that do not end, or become very large.

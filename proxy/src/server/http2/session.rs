@@ -40,7 +40,8 @@ pub(super) struct Http2Session {
     /// The head of the answer, until its body begins or is known to be empty.
     unsent: Option<Response<()>>,
     answer_body: Option<SendStream<Bytes>>,
-    /// The answer's status once its head is written, which is all that is asked for.
+    /// The answer's status once its head is written, which is all that is asked for; `None` again where
+    /// it could not be sent.
     written: Option<ResponseHeader>,
     ended: bool,
     bytes_read: usize,
@@ -73,10 +74,16 @@ impl Http2Session {
         }
     }
 
+    /// Sends the head. Where the stream is reset already, by the client or because of it, there is no
+    /// answer.
     fn send_head(&mut self, end: bool) -> Result<()> {
         if let Some(head) = self.unsent.take() {
             let sent = self.answer.send_response(head, end);
-            self.answer_body = Some(sent.or_err(ErrorType::WriteError, "send a head")?);
+            let sent = sent.or_err(ErrorType::WriteError, "send a head").map_err(|error| {
+                self.written = None;
+                error.into_down()
+            });
+            self.answer_body = Some(sent?);
             self.ended = end;
         }
         Ok(())

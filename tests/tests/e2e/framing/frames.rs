@@ -24,6 +24,8 @@ pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 /// The reason of a client that does not want its answer any more.
 const CANCEL: u32 = 8;
+/// The largest window (RFC 9113, section 6.9.1).
+const WINDOW_MAX: u32 = 0x7fff_ffff;
 /// Most bytes that are looked at before they are read, and fewer than a socket holds at least.
 const UNREAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 const UNREAD_BYTES_MIN: usize = 16 * 1024;
@@ -76,6 +78,15 @@ impl Frames {
             self.stream += 2;
         }
         self.send_all(&frames).await;
+    }
+
+    /// Sends a request with this `:path` and what the edge has to reset its stream for: its window
+    /// grows beyond the bound (RFC 9113, section 6.9.1).
+    pub(super) async fn overflow(&mut self, path: &[u8]) {
+        let head = [&self.around[0][..], path, &self.around[1]].concat();
+        let asked = frame(HEADERS, END_STREAM | END_HEADERS, self.stream, &head);
+        let grown = frame(WINDOW_UPDATE, 0, self.stream, &WINDOW_MAX.to_be_bytes());
+        self.send_all(&[asked, grown].concat()).await;
     }
 
     /// Sends a request with this `:path`, whose field is cut into so many frames.

@@ -8,7 +8,9 @@ use rampart_tests::edge::Edge;
 use tokio::time::timeout;
 
 use super::Target;
-use super::frames::{END_STREAM, Frames, SETTINGS, WINDOW_UPDATE, field, text};
+use super::frames::{
+    END_STREAM, Frames, GO_AWAY, RST_STREAM, SETTINGS, WINDOW_UPDATE, field, text,
+};
 
 /// Documents that are asked for and not read: more than the system's buffers hold.
 const DOCUMENTS: u32 = 60;
@@ -18,6 +20,10 @@ const SMALL: u32 = 30;
 const GIVEN_UP: usize = 60;
 /// Calls that a client may reset at once on its own connection.
 const OWN_GIVEN_UP: usize = 100;
+/// Streams that an attacker has the edge reset, one after the other: more than any connection may have.
+const STORM: usize = 1_000;
+/// The reason of a connection whose client asks for too much (RFC 9113, section 7).
+const ENHANCE_YOUR_CALM: u32 = 0xb;
 
 /// The setting of the window that a stream begins with (RFC 9113, section 6.5.2).
 fn initial_window(bytes: u32) -> Vec<u8> {
@@ -92,4 +98,30 @@ async fn goes_on_after(given_up: usize, edge: Edge) {
     // Together they are read before the edge accepts the first of them.
     frames.give_up(&path, given_up).await;
     assert_eq!(frames.ask(&path, 1).await.0, 200);
+}
+
+/// A client need not send a reset to take its call back: it can have the edge do it (CVE-2025-8671).
+#[tokio::test]
+async fn a_client_that_has_its_streams_reset_is_cut_like_one_that_resets_them() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("made-to-reset").await;
+    let target = Target { edge: Arc::new(edge), partner };
+    let mut frames = Frames::open(&target).await;
+    let path = field(b"\x04", &text(b"/api/v1/prices"));
+    for _ in 0..STORM {
+        frames.overflow(&path).await;
+        loop {
+            let (kind, _, stream, payload) = frames.frame().await;
+            if kind == GO_AWAY {
+                assert_eq!(payload[4..8], ENHANCE_YOUR_CALM.to_be_bytes());
+                return;
+            }
+            if kind == RST_STREAM && stream == frames.stream {
+                break;
+            }
+            assert_ne!(stream, frames.stream, "a frame of type {kind}");
+        }
+        frames.stream += 2;
+    }
+    panic!("the connection goes on after {STORM} streams");
 }

@@ -1,4 +1,5 @@
 use http::{Method, StatusCode};
+use pingora_error::ErrorSource;
 use tokio::task::JoinHandle;
 use tokio::time::advance;
 
@@ -128,4 +129,28 @@ async fn an_answer_without_a_body_says_so_at_once() {
         assert!(answer.body().is_end_stream(), "{status}");
         assert_eq!(serving.await.unwrap(), 0);
     }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_stream_that_is_reset_is_none() {
+    let (near, far) = tokio::io::duplex(4096);
+    let serving = tokio::spawn(async move {
+        let mut connection = h2::server::handshake(near).await.unwrap();
+        let bounds = SendBounds { rate_min_bytes: 1_024, total: Some(MAKING) };
+        let (request, answer) = connection.accept().await.unwrap().unwrap();
+        tokio::spawn(async move { while connection.accept().await.is_some() {} });
+        let mut session = Http2Session::new(request, answer, Arc::default(), bounds);
+        session.read_body_or_idle(true).await.unwrap_err();
+        let head = ResponseHeader::build(StatusCode::OK, None).unwrap();
+        session.write_response_header(Box::new(head), false).await.unwrap();
+        let error = session.write_body(Bytes::from_static(b"late"), true).await.unwrap_err();
+        assert_eq!(*error.esource(), ErrorSource::Downstream);
+        assert!(session.response_written().is_none());
+    });
+    let (mut sender, connection) = h2::client::handshake(far).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::get("https://a/").body(()).unwrap();
+    let (_answer, mut stream) = sender.send_request(request, true).unwrap();
+    stream.send_reset(h2::Reason::CANCEL);
+    serving.await.unwrap();
 }
