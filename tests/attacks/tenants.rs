@@ -1,5 +1,6 @@
 //! Another partner's objects and users: every route, with every identifier of the victim's in every
-//! place where one goes. What is another's and what does not exist look alike, in time too.
+//! place where one goes. What is another's and what does not exist look alike, in time too, and so do
+//! names under which somebody logs in and names of nobody.
 
 use http::Method;
 use rampart_core::api::ENDPOINTS;
@@ -10,6 +11,7 @@ use rampart_tests::buyer::{offer, order, order_of};
 use rampart_tests::caller::Caller;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::deadline::{SOON, until};
+use rampart_tests::edge::UNLIMITED;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};
 
@@ -20,6 +22,8 @@ use crate::verdict::{Verdict, judged};
 /// and the short form.
 const TIME_RATIO_MAX: u64 = 150;
 const SHORT_TIME_RATIO_MAX: u64 = 400;
+/// Of the calls that are timed, one in so many is made where a password is hashed.
+const HASHES: usize = 5;
 
 /// A header line.
 type Line = (&'static str, String);
@@ -54,6 +58,8 @@ struct Victim {
 pub(crate) async fn matrix(scale: Scale) -> Report {
     let target = Target::start().await;
     let victim = Victim::start(&target).await;
+    let rates = json!({"rateLimits": {"login": UNLIMITED, "clientLogin": UNLIMITED}});
+    target.edge.admin(Method::PATCH, "/admin/v1/partners/victim", rates).await.assert_status(200);
     let own = registration("mallory");
     target.partner.post("/api/v2/user", own.clone()).await.assert_status(200);
     let own: Line = ("user-identifier", own["identifier"].as_str().unwrap().to_owned());
@@ -69,11 +75,12 @@ pub(crate) async fn matrix(scale: Scale) -> Report {
     })
     .await;
     victim.is_untouched(&mut report).await;
-    let ratio = victim.time_ratio(&callers[1], scale.of(50, 400)).await;
     let most = if scale.is_exact() { TIME_RATIO_MAX } else { SHORT_TIME_RATIO_MAX };
-    report.require((10_000 / most..=most).contains(&ratio), || {
-        format!("another's order takes {ratio} % of the time of none")
-    });
+    for (name, ratio) in victim.time_ratios(&callers[1], scale.of(50, 400)).await {
+        report.require((10_000 / most..=most).contains(&ratio), || {
+            format!("{name} takes {ratio} % of the time of none")
+        });
+    }
     report
 }
 
@@ -174,25 +181,51 @@ impl Victim {
         report.require(status == "pending", || format!("the order is {status}"));
     }
 
-    /// The median time of reading the victim's order, in hundredths of that of reading none.
-    async fn time_ratio(&self, caller: &Caller, pairs: usize) -> u64 {
-        let clock = Clock::system();
-        let path = |id: &str| format!("/api/v2/buy/orders/{id}");
-        let paths = [path(&self.objects[0].victims), path(&self.objects[0].nobodys)];
-        let mut times = [Vec::new(), Vec::new()];
-        for _ in 0..pairs {
-            for (path, times) in paths.iter().zip(&mut times) {
-                let began = clock.monotonic_ns();
-                caller.get(path).await;
-                times.push(clock.monotonic_ns() - began);
-            }
-        }
-        let [victims, nobodys] = times.map(|mut times| {
-            times.sort_unstable();
-            times[times.len() / 2]
+    /// What is refused alike whether or not there is what it names, with its median time in hundredths
+    /// of that for a name of nothing.
+    async fn time_ratios(&self, caller: &Caller, pairs: usize) -> [(&'static str, u64); 3] {
+        let orders = [&self.objects[0].victims, &self.objects[0].nobodys];
+        let emails = [self.email.as_str(), "nobody@mail.example.com"];
+        let names = [self.partner.secret("username"), "nobody"];
+        let order = time_ratio(pairs, async |number| {
+            caller.get(&format!("/api/v2/buy/orders/{}", orders[number])).await
         });
-        victims * 100 / nobodys.max(1)
+        let order = order.await;
+        let login = time_ratio(pairs / HASHES, async |number| {
+            let body = json!({"emailAddress": emails[number], "password": "wrong-password"});
+            self.partner.post("/api/v1/user/login", body).await
+        });
+        let login = login.await;
+        let authenticate = time_ratio(pairs / HASHES, async |number| {
+            let body = json!({"username": names[number], "password": "wrong-password"});
+            let request = caller.anonymous(Method::POST, "/api/v1/authenticate");
+            request.json(&body).send().await
+        });
+        [
+            ("another's order", order),
+            ("a user's address", login),
+            ("a partner's user name", authenticate.await),
+        ]
     }
+}
+
+/// The median time of the first of two calls in hundredths of that of the second, made in turn.
+async fn time_ratio(pairs: usize, call: impl AsyncFn(usize) -> Answer) -> u64 {
+    let clock = Clock::system();
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..pairs {
+        for (number, times) in times.iter_mut().enumerate() {
+            let began = clock.monotonic_ns();
+            let answer = call(number).await;
+            times.push(clock.monotonic_ns() - began);
+            assert!((400..500).contains(&answer.status()) && answer.status() != 429);
+        }
+    }
+    let [one, other] = times.map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    one * 100 / other.max(1)
 }
 
 /// Asks a route with this identifier wherever its path has one.

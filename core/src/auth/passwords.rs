@@ -265,6 +265,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_unknown_name_takes_a_whole_hash() {
+        let passwords = passwords();
+        assert!(!passwords.verify(secret("correct horse"), None).await.unwrap());
+        let is_filled = |block: &&Block| {
+            let words: &[u64] = block.as_ref();
+            words.iter().any(|word| *word != 0)
+        };
+        let filled =
+            passwords.compute(move |hasher| Ok(hasher.blocks.iter().filter(is_filled).count()));
+        assert_eq!(filled.await.unwrap(), MEMORY_KIB as usize);
+    }
+
+    #[tokio::test]
     async fn hashes_of_another_implementation_are_verified() {
         // The test vector of RFC 9106's parameters as written by libargon2: password "password",
         // salt "somesalt", t = 2, m = 256 KiB, p = 1.
