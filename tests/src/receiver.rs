@@ -15,6 +15,11 @@ use tokio::task::JoinHandle;
 /// Longest wait for a request that must come.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
+/// The head of an answer whose body nobody would read to its end.
+const LONG_HEAD: &[u8] = b"HTTP/1.1 200 Because\r\ncontent-length: 1099511627776\r\n\r\n";
+/// Bytes of such a body that are sent together.
+const PART_BYTES: usize = 16 * 1024;
+
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub struct Heard {
@@ -48,6 +53,10 @@ pub enum Reaction {
     Status(u16, String),
     /// Keeps the connection and never answers.
     Silence,
+    /// Answers 200 and never sends the body.
+    Unfinished,
+    /// Answers 200 and a body without end; [`Receiver::cut_after`] says how much was taken of it.
+    Endless,
     /// Closes the connection.
     Close,
 }
@@ -67,6 +76,8 @@ impl Reaction {
 struct Shared {
     heard: Mutex<Vec<Heard>>,
     reaction: Mutex<Reaction>,
+    /// Bytes of the last answer without end.
+    cut_after: Mutex<Option<usize>>,
     came: Notify,
 }
 
@@ -85,6 +96,7 @@ impl Receiver {
         let shared = Arc::new(Shared {
             heard: Mutex::default(),
             reaction: Mutex::new(Reaction::status(200)),
+            cut_after: Mutex::default(),
             came: Notify::new(),
         });
         let serving = Arc::clone(&shared);
@@ -104,6 +116,11 @@ impl Receiver {
     /// From now on it does this.
     pub fn react(&self, reaction: Reaction) {
         *self.shared.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
+    }
+
+    /// Bytes of an answer without end that were sent when its reader left; `None` before.
+    pub fn cut_after(&self) -> Option<usize> {
+        *self.shared.cut_after.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every request so far.
@@ -143,6 +160,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let (status, headers) = match reaction {
             Reaction::Status(status, headers) => (status, headers),
             Reaction::Silence => return std::future::pending().await,
+            Reaction::Unfinished => {
+                // Who has left needs no head.
+                let _ = stream.write_all(LONG_HEAD).await;
+                return std::future::pending().await;
+            }
+            Reaction::Endless => return send_without_end(&mut stream, &shared).await,
             Reaction::Close => return,
         };
         let answer = format!("HTTP/1.1 {status} Because\r\n{headers}content-length: 2\r\n\r\nok");
@@ -150,6 +173,16 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             return;
         }
     }
+}
+
+/// Sends a body until its reader has left.
+async fn send_without_end(stream: &mut TcpStream, shared: &Shared) {
+    let (mut part, mut sent) = (LONG_HEAD, 0);
+    while stream.write_all(part).await.is_ok() {
+        sent += part.len();
+        part = &[b'x'; PART_BYTES];
+    }
+    *shared.cut_after.lock().unwrap_or_else(PoisonError::into_inner) = Some(sent);
 }
 
 /// The next request of a connection; `None` when it ends. Bodies have a `Content-Length`.

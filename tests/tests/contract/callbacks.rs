@@ -1,15 +1,23 @@
 //! Callbacks as a partner's host receives them: form, signature, order of attempts.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
 use rampart_tests::receiver::{Heard, Reaction, Receiver};
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
+use tokio::time::timeout;
+
+/// Longest delivery to a host that has answered: less than the 15 s of an attempt.
+const ANSWER_MAX: Duration = Duration::from_secs(12);
+/// Most bytes that leave a host whose answer is not read: what sockets hold.
+const TAKEN_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The deliveries of a partner as operators see them, newest first.
 async fn deliveries(context: &TestContext, query: &str) -> Vec<Value> {
@@ -151,6 +159,22 @@ async fn a_redirect_is_a_failure_and_not_followed() {
         );
     }
     assert!(elsewhere.heard().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_read_in_part_and_one_without_a_body_is_not_waited_for() {
+    let context = TestContext::start().await;
+    let (acme, host) = acme(&context).await;
+    for reaction in [Reaction::Unfinished, Reaction::Endless] {
+        OrderFixture::ended(&context, &acme, &host.url("/hook")).await;
+        host.react(reaction);
+        let delivered = timeout(ANSWER_MAX, deliver(&context)).await;
+        assert_eq!(delivered.expect("the attempt is over before its time"), 1);
+        let told = deliveries(&context, "").await;
+        assert_eq!((&told[0]["state"], &told[0]["lastStatus"]), (&json!("delivered"), &json!(200)));
+    }
+    let sent = until("the connection is closed", SOON, async || host.cut_after()).await;
+    assert!(sent < TAKEN_BYTES_MAX, "{sent} bytes");
 }
 
 #[tokio::test]
