@@ -285,6 +285,21 @@ async fn a_session_is_resumed_no_longer_than_its_certificate_is_valid() {
     }
 }
 
+/// What is sent with the first flight of a resumed session could be sent again by anybody.
+#[tokio::test]
+async fn no_early_data_is_taken() {
+    let edge = Edge::shared().await;
+    let mut client = CERTIFICATE.client(&["http/1.1"]);
+    client.enable_early_data = true;
+    let client = Arc::new(client);
+    for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
+        let mut wire = Wire::try_open_as(edge.address, &client).await.unwrap();
+        wire.exchange(REQUEST).await.unwrap().assert_status(404);
+        assert_eq!(wire.tls().handshake_kind(), Some(kind));
+        assert!(!wire.tls().is_early_data_accepted());
+    }
+}
+
 #[tokio::test]
 async fn a_session_is_not_resumed_by_its_id() {
     let edge = Edge::shared().await;
