@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::{Purpose, constant_time_eq};
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::platform::mail::{Kind, Message};
 use rampart_types::{ClientId, EmailAddress, UserId};
 
@@ -125,7 +125,7 @@ pub(super) async fn consume(
     .await?;
     match code.digest.is_none() || deleted.rows_affected() == 1 {
         true => Ok(()),
-        false => Err(Code::EmailCodeInvalid.into()),
+        false => Err(Error::of_member(Code::EmailCodeInvalid, "emailCode")),
     }
 }
 

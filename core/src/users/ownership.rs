@@ -64,7 +64,7 @@ impl Ownership {
                 core.user_attempts.count(core, client, email).await?;
             }
             if !core.passwords.verify(current, hash.clone()).await? {
-                return Err(Code::LoginInvalid.into());
+                return Err(wrong_password());
             }
             proven.password_hash = hash;
         } else if is_sensitive && proven.email_proof == EmailProof::Missing {
@@ -94,11 +94,11 @@ impl Ownership {
         lock_user(&mut *tx, core, client, user, head).await?;
         let known = Account::load(&mut *tx, core, key).await?.ok_or(Code::UserNotFound)?;
         if self.password_hash.is_some() && stored_hash(tx, caller).await? != self.password_hash {
-            return Err(Code::LoginInvalid.into());
+            return Err(wrong_password());
         }
         let is_other = known.personal.email != self.email;
         if self.email_proof != EmailProof::Missing && is_other {
-            return Err(Code::EmailCodeInvalid.into());
+            return Err(Error::of_member(Code::EmailCodeInvalid, "emailCode"));
         }
         // Without a proof the address named was the one known: by now it would replace another.
         if self.email.is_some() && self.password_hash.is_none() && is_other {
@@ -106,6 +106,10 @@ impl Ownership {
         }
         Ok(known)
     }
+}
+
+fn wrong_password() -> Error {
+    Error::of_member(Code::LoginInvalid, "oldPassword")
 }
 
 fn unproven() -> Error {

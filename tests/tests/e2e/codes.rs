@@ -30,6 +30,23 @@ const SEVERAL: [(&str, &[u16]); 4] = [
     ("ER999", &[404, 409, 422, 500, 503]),
 ];
 
+/// The member that each of these codes is about, whichever request provokes it.
+const FIELDS: [(&str, &str); 13] = [
+    ("ER006", "quote"),
+    ("ER007", "quote"),
+    ("ER009", "quote"),
+    ("ER017", "quote"),
+    ("ER086", "iban"),
+    ("ER087", "iban"),
+    ("ER090", "emailCode"),
+    ("ER138", "accountIdentifier"),
+    ("ER139", "accountIdentifier"),
+    ("ER380", "accountIdentifier"),
+    ("ER396", "accountIdentifier"),
+    ("ER397", "accountIdentifier"),
+    ("ER398", "accountIdentifier"),
+];
+
 /// A row of the table.
 struct Row {
     code: &'static str,
@@ -108,11 +125,13 @@ fn unlike(
     let required = ["code", "message", "solution", "documentation"];
     let members_fit = required.iter().all(|name| members.contains(name))
         && members.iter().all(|name| required.contains(name) || *name == "field");
+    let field = FIELDS.iter().find(|(about, _)| *about == code).map(|(_, field)| *field);
     let mut unlike = String::new();
     for (fits, what) in [
         (error["message"] == entry["message"], "message"),
         (named, "solution"),
         (members_fit, "members"),
+        (field.is_none_or(|field| error["field"] == field), "field"),
         (sent_back, "X-Request-Id"),
         (can_wait, "Retry-After"),
         ((status == 405) == answer.header("allow").is_some(), "Allow"),

@@ -277,7 +277,7 @@ where
     let context = ConfirmContext { client, user, account, quote, request, destination };
     // The quote may have become an order before, whatever a new one would be refused for.
     let confirmed = if expired {
-        context.existing_order(core).await?.ok_or(Code::QuoteExpired)?
+        context.existing_order(core).await?.ok_or_else(token::expired)?
     } else {
         let (offer, account) = (offer.as_ref(), &context.account);
         let mut refusal = context.validate(core, offer, account, UsageCheck::Deferred);

@@ -140,11 +140,12 @@ impl Endpoint for V2 {
         let Reader { client, user } = caller;
         let order = find(core, &client, user, &name).await?;
         if order.id != request.order {
-            return Err(Error::with_detail(Code::OrderNotFound, "orderId is another order's"));
+            let detail = "it is another order's";
+            return Err(Error::of_member_with(Code::OrderNotFound, "orderId", detail));
         }
         if !is_wallet_of(&order, &request.address) {
             let detail = "it is not the order's wallet";
-            return Err(Error::with_detail(Code::WalletAddressInvalid, detail));
+            return Err(Error::of_member_with(Code::WalletAddressInvalid, "walletAddress", detail));
         }
         let decision = request.assertion.check(core, &client).await?;
         let proof = Proof::Partner { slug: &client.tenant.slug, reason: &request.reason };

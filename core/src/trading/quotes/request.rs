@@ -162,14 +162,15 @@ impl Request {
 
     /// The error for an amount without a price.
     pub(super) fn unpriceable(&self, why: Unpriceable) -> Error {
-        let code = match self.given {
-            Given::Fiat(_) => Code::FiatAmountInvalid,
-            Given::Crypto(_) => Code::CryptoAmountInvalid,
+        let (code, name) = match self.given {
+            Given::Fiat(_) => (Code::FiatAmountInvalid, "fiatAmount"),
+            Given::Crypto(_) => (Code::CryptoAmountInvalid, "cryptoAmount"),
         };
-        match why {
-            Unpriceable::TooSmall => Error::with_detail(code, "nothing is left after the fees"),
-            Unpriceable::TooLarge => Error::with_detail(code, "it is too large"),
-        }
+        let detail = match why {
+            Unpriceable::TooSmall => "nothing is left after the fees",
+            Unpriceable::TooLarge => "it is too large",
+        };
+        Error::of_member_with(code, name, detail)
     }
 }
 

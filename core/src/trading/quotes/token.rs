@@ -16,6 +16,8 @@ use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Tenant;
 use rampart_types::{ClientId, UserId};
 
+/// The member of a request that a quote is sent in.
+pub(crate) const MEMBER: &str = "quote";
 const SECONDS_PER_DAY: i64 = 86_400;
 /// Largest clock skew between edges, in seconds.
 const CLOCK_SKEW_SECONDS: i64 = 5;
@@ -98,9 +100,14 @@ pub fn open_expired(
 }
 
 /// The error ER007; the cause is only logged.
-pub(super) fn refused(cause: &'static str) -> Error {
+pub(crate) fn refused(cause: &'static str) -> Error {
     tracing::debug!(cause, "quote refused");
-    Code::QuoteInvalid.into()
+    Error::of_member(Code::QuoteInvalid, MEMBER)
+}
+
+/// The error ER006.
+pub(crate) fn expired() -> Error {
+    Error::of_member(Code::QuoteExpired, MEMBER)
 }
 
 fn open_with(
@@ -113,7 +120,7 @@ fn open_with(
 ) -> Result<Quote> {
     let quote = read(keys, now, client, token)?;
     if now >= quote.expires_at {
-        return Err(Code::QuoteExpired.into());
+        return Err(expired());
     }
     check(quote, now, client, user, side)
 }
@@ -140,7 +147,7 @@ fn check(
     side: Side,
 ) -> Result<Quote> {
     if quote.side != side {
-        return Err(side.wrong_side_code().into());
+        return Err(Error::of_member(side.wrong_side_code(), MEMBER));
     }
     if quote.client != client {
         return Err(refused("of another client"));

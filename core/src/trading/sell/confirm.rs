@@ -175,7 +175,7 @@ async fn confirm(
     let context = ConfirmContext { client, user, account, quote, request };
     // The quote may have become a sale before, whatever a new one would be refused for.
     if expired {
-        return context.existing_order(core).await?.ok_or_else(|| Code::QuoteExpired.into());
+        return context.existing_order(core).await?.ok_or_else(token::expired);
     }
     let refusal = context.validate(core, &context.account).await?;
     if !refusal.is_empty() {
@@ -254,7 +254,7 @@ impl ConfirmContext {
                 }
                 InsertOutcome::QuoteExpired => {
                     let existing = self.existing_order(core).await?;
-                    return existing.ok_or_else(|| Code::QuoteExpired.into());
+                    return existing.ok_or_else(token::expired);
                 }
                 // A sale has no offer.
                 InsertOutcome::Forbidden | InsertOutcome::OfferTaken => {
@@ -324,7 +324,7 @@ impl ConfirmContext {
         let existing = ExistingSale::find(core, &self.client, self.quote.id).await?;
         let Some(existing) = existing else { return Ok(None) };
         if existing.terms_digest != self.terms_digest() {
-            return Err(Code::QuoteInvalid.into());
+            return Err(token::refused("it became a sale in other terms"));
         }
         let ExistingSale { order_id, wallet_address, destination_tag, expires_at, .. } = existing;
         Ok(Some(self.confirmed(order_id, wallet_address, destination_tag, expires_at)))

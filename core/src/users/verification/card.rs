@@ -11,7 +11,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::money::connectors::accounts::{ended_verifications, is_simulated, verify_card};
 use crate::money::connectors::answers::{self, Answer};
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::UserId;
@@ -20,6 +20,9 @@ use rampart_types::UserId;
 const PROCESSOR: &str = "processor";
 /// The reported type of a simulated one.
 const SANDBOX: &str = "sandbox";
+
+/// The member that names the card.
+const MEMBER: &str = "accountIdentifier";
 
 /// Version 1, the only one.
 pub struct V1;
@@ -44,7 +47,7 @@ impl Endpoint for V1 {
         details: "The processor verifies it within seconds, or else the code is ER400; an answer that \
                   comes later counts all the same. In the sandbox the card is verified at once.",
         body: Shape::Members(&[required(
-            "accountIdentifier",
+            MEMBER,
             Member::Text,
             "Of a card among the user's accounts.",
         )]),
@@ -58,11 +61,8 @@ impl Endpoint for V1 {
 
     fn read(input: &Input, _: &ClientAndUser) -> Result<String> {
         let mut fields = Fields::from_object(&input.document)?;
-        let identifier = fields.required(
-            "accountIdentifier",
-            Code::AccountIdentifierInvalid,
-            accounts::identifier,
-        );
+        let identifier =
+            fields.required(MEMBER, Code::AccountIdentifierInvalid, accounts::identifier);
         fields.finish(identifier)
     }
 
@@ -84,7 +84,7 @@ pub(crate) async fn verify(
     let mut conn = core.db.acquire().await?;
     let key = client.key_of(user);
     let account = accounts::find(&mut conn, core, key, identifier).await?;
-    let account = account.ok_or(Code::AccountNotFound)?;
+    let account = account.ok_or_else(|| refused(Code::AccountNotFound))?;
     check(&account)?;
     let attempt = ended_verifications(&mut conn, key).await?;
     drop(conn);
@@ -96,13 +96,18 @@ pub(crate) async fn verify(
     }
 }
 
+/// The refusal of the account that the request names.
+fn refused(code: Code) -> Error {
+    Error::of_member(code, MEMBER)
+}
+
 fn check(account: &PaymentAccount) -> Result<()> {
     if account.kind != AccountType::CreditCard {
-        Err(Code::AccountIdentifierInvalid.into())
+        Err(refused(Code::AccountIdentifierInvalid))
     } else if account.disabled {
-        Err(Code::AccountDisabled.into())
+        Err(refused(Code::AccountDisabled))
     } else if account.verified {
-        Err(Code::AccountAlreadyVerified.into())
+        Err(refused(Code::AccountAlreadyVerified))
     } else if account.details.holder.is_empty() {
         Err(Code::CardHolderMissing.into())
     } else {

@@ -24,6 +24,8 @@ use crate::users::accounts::{
 use crate::users::{personal_data, uploads};
 use rampart_types::{Iban, UserId, UserKey, plain_text};
 
+/// The member with the account's number.
+const IBAN: &str = "iban";
 /// Suffix of account numbers that are disabled in the sandbox (ER086).
 const DISABLED: &str = "0000000086";
 /// Suffix of account numbers that are unknown to the sandbox's bank (ER087).
@@ -66,7 +68,7 @@ impl Endpoint for V1 {
                   its bank (ER087).",
         body: Shape::Members(&[
             required("name", Form::Text, "The account's holder."),
-            required("iban", Form::Text, "In either case, with or without blanks."),
+            required(IBAN, Form::Text, "In either case, with or without blanks."),
             required("proof", Form::Text, "JPEG, PNG or PDF in base64, at most 63 MB."),
         ]),
         request: r#"{"name": "Ada Lovelace", "iban": "NL91ABNA0417164300",
@@ -117,7 +119,7 @@ fn refuse_magic_number(iban: &Iban) -> Result<()> {
     let refused =
         [(DISABLED, Code::IbanAccountDisabled), (UNKNOWN_TO_BANK, Code::IbanAccountUnknown)];
     match refused.into_iter().find(|(suffix, _)| iban.as_str().ends_with(suffix)) {
-        Some((_, code)) => Err(code.into()),
+        Some((_, code)) => Err(Error::of_member(code, IBAN)),
         None => Ok(()),
     }
 }
@@ -146,12 +148,12 @@ fn holder(fields: &mut Fields<'_>) -> Option<String> {
 
 /// ER088 when the member is missing, ER113 when it is empty, ER056 when it is invalid.
 fn iban(fields: &mut Fields<'_>) -> Option<Iban> {
-    let code = match fields.value("iban").map(Value::as_str) {
+    let code = match fields.value(IBAN).map(Value::as_str) {
         None => Code::IbanMissing,
         Some(Some("")) => Code::IbanEmpty,
         Some(_) => Code::IbanInvalid,
     };
-    fields.required("iban", code, |value| value.as_str()?.parse().ok())
+    fields.required(IBAN, code, |value| value.as_str()?.parse().ok())
 }
 
 /// ER186 when the member is missing, ER077 when it is null or empty, ER078 when it is no image or
@@ -237,7 +239,7 @@ async fn store(
     // The proof would be stored for nothing. An account that is disabled meanwhile is refused below.
     let known = accounts::find(&mut conn, core, user, iban.as_str()).await?;
     if known.is_some_and(|account| account.disabled) {
-        return Err(Code::IbanAccountDisabled.into());
+        return Err(Error::of_member(Code::IbanAccountDisabled, IBAN));
     }
     drop(conn);
     let (image, stored) = proof.store(core, &personal_key).await?;
@@ -251,12 +253,12 @@ async fn store(
     let account = match accounts::open(&mut tx, core, user, account).await? {
         OpenOutcome::Created(account) => account,
         OpenOutcome::Existing(account) if account.disabled => {
-            return Err(Code::IbanAccountDisabled.into());
+            return Err(Error::of_member(Code::IbanAccountDisabled, IBAN));
         }
         OpenOutcome::Existing(account) => account,
         OpenOutcome::LimitReached => {
             let detail = "the user has as many accounts as one may have";
-            return Err(Error::with_detail(Code::IbanAccountUnknown, detail));
+            return Err(Error::of_member_with(Code::IbanAccountUnknown, IBAN, detail));
         }
     };
     // Opening has locked the user's row, so that none exceeds the limit in a race.

@@ -10,6 +10,9 @@ use crate::trading::quotes::Quote;
 use crate::users::accounts::{self, PaymentAccount};
 use rampart_types::{ClientId, UserId, UserKey};
 
+/// The member that names it.
+const MEMBER: &str = "accountIdentifier";
+
 /// The payment account named in a confirm.
 #[derive(Debug)]
 pub(crate) enum NamedAccount {
@@ -41,7 +44,7 @@ impl NamedAccount {
     pub(crate) fn check(&self, quote: &Quote, refusal: &mut Refusal) {
         let account = match self {
             Self::None => return,
-            Self::Unknown => return refusal.add(Code::AccountNotFound, None),
+            Self::Unknown => return refusal.add_of_member(Code::AccountNotFound, MEMBER),
             Self::Known(account) => account,
         };
         let fits = Family::for_kind(account.kind).contains(&quote.payment_method);
@@ -51,7 +54,7 @@ impl NamedAccount {
             (!account.verified, Code::AccountNotVerified),
         ];
         for (_, code) in checks.into_iter().filter(|(stands, _)| *stands) {
-            refusal.add(code, None);
+            refusal.add_of_member(code, MEMBER);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::platform::error::{Code, Error, Refusal, Result, Violation};
 use crate::trading::limits;
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX};
 use crate::trading::orders::status::Cause;
-use crate::trading::quotes::Quote;
+use crate::trading::quotes::{Quote, token};
 use rampart_types::{OrderId, OrderKey, UserId};
 
 /// A confirm whose quote is open.
@@ -131,8 +131,8 @@ impl ConfirmContext {
                 }
                 InsertOutcome::KeyLost => return Err(key_lost(key.map(|(key, _)| key))),
                 InsertOutcome::QuoteExpired => {
-                    let code = Code::QuoteExpired;
-                    let over = Violation { code, field: None, detail: None };
+                    let (code, field) = (Code::QuoteExpired, Some(token::MEMBER));
+                    let over = Violation { code, field, detail: None };
                     return self.resolve_conflict(core, over).await;
                 }
                 // One that was confirmed meanwhile is refused as that: this one is over by the
@@ -170,7 +170,7 @@ impl ConfirmContext {
         let existing = ExistingOrder::find(core, client, self.quote.id).await?;
         let Some(existing) = existing else { return Ok(None) };
         if existing.terms_digest != self.terms_digest() {
-            return Err(Code::QuoteInvalid.into());
+            return Err(token::refused("it became an order in other terms"));
         }
         let key = OrderKey { client, order: existing.order_id };
         Confirmed::new(core, key, existing.expires_at).map(Some)
