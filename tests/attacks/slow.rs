@@ -106,13 +106,16 @@ async fn stays<S: AsyncRead + AsyncWrite>(stream: S, kind: &Kind) -> bool {
     timeout(OUTLIVED, ends).await.is_err()
 }
 
-/// Readers with room for one byte, each with many requests for a large document.
+/// Readers that take a byte now and then, each with many requests for a large document: in HTTP/2 with
+/// room for one byte, in HTTP/1 one after the other.
 pub(crate) async fn readers(scale: Scale) -> Report {
     let target = Target::start().await;
     let connections = scale.of(4, 11);
     judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
-        let readers = join_all((0..connections).map(|_| read_slowly(&target))).await;
-        for outlived in readers.into_iter().flatten() {
+        let streams = join_all((0..connections).map(|_| read_slowly(&target)));
+        let pipelines = join_all((0..connections).map(|_| read_in_turn_slowly(&target)));
+        let (streams, pipelines) = tokio::join!(streams, pipelines);
+        for outlived in streams.into_iter().flatten().chain(pipelines) {
             verdict.note(outlived, || "an answer that is read byte by byte".to_owned());
         }
     })
@@ -151,4 +154,25 @@ async fn read_slowly(target: &Target) -> Vec<bool> {
         timeout(OUTLIVED, ends).await.is_err()
     });
     join_all(reading).await
+}
+
+/// The same over HTTP/1, where answers follow each other: `true` if the connection goes on.
+async fn read_in_turn_slowly(target: &Target) -> bool {
+    let stream = connect(target.edge.address, "http/1.1").await.unwrap();
+    let (mut from, mut to) = tokio::io::split(stream);
+    let request = format!("GET /openapi.json HTTP/1.1\r\nHost: {}\r\n\r\n", target.edge.address);
+    let ends = async {
+        to.write_all(request.repeat(UNREAD).as_bytes()).await?;
+        to.flush().await?;
+        let mut pause = interval(DRIP);
+        loop {
+            pause.tick().await;
+            from.read_exact(&mut [0]).await?;
+            // It fails once the connection has ended, however much of an answer is unread.
+            to.write_all(request.as_bytes()).await?;
+            to.flush().await?;
+        }
+    };
+    let ended: Result<std::io::Result<()>, _> = timeout(OUTLIVED, ends).await;
+    ended.is_err()
 }
