@@ -28,8 +28,18 @@ impl Certificate {
 
     /// Writes `cert.pem` and `key.pem` into `folder`.
     pub fn write(&self, folder: &Path) {
-        fs::write(folder.join("key.pem"), self.key.serialize_pem()).unwrap();
-        fs::write(folder.join("cert.pem"), self.certificate.pem()).unwrap();
+        fs::write(folder.join("key.pem"), self.key_pem()).unwrap();
+        fs::write(folder.join("cert.pem"), self.pem()).unwrap();
+    }
+
+    /// Its text.
+    pub fn pem(&self) -> String {
+        self.certificate.pem()
+    }
+
+    /// The text of its key.
+    pub fn key_pem(&self) -> String {
+        self.key.serialize_pem()
     }
 
     /// Its bytes, as a handshake shows them.

@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::account::Account;
+use crate::certificate::Certificate;
 use crate::cluster::{self, postgres_programs};
 use crate::deadline::{SOON, until};
 use crate::link::Link;
@@ -118,6 +119,22 @@ impl PostgresServer {
         cluster::pool(&self.direct(database)).await
     }
 
+    /// From soon on it offers TLS, with this certificate.
+    pub async fn offer_tls(&self, certificate: &Certificate) {
+        let url = self.direct("postgres");
+        for (file, pem) in
+            [("server.crt", certificate.pem()), ("server.key", certificate.key_pem())]
+        {
+            let lines: Vec<_> = pem.lines().map(|line| format!("('{line}')")).collect();
+            // The server takes a key only if nobody but its own account may read it.
+            let program = format!("umask 077; cat > {file}");
+            let statement = format!("copy (values {}) to program '{program}'", lines.join(", "));
+            execute(&url, &statement).await;
+        }
+        execute(&url, "alter system set ssl = on").await;
+        execute(&url, "select pg_reload_conf()").await;
+    }
+
     /// Sends SIGKILL to every process of the server.
     pub fn kill(&self) {
         self.signal(Signal::SIGKILL);
@@ -144,7 +161,8 @@ impl PostgresServer {
         look(self.running.lock().unwrap_or_else(PoisonError::into_inner).as_ref().unwrap())
     }
 
-    fn tcp_url(&self, database: &str) -> String {
+    /// The URL of a database that does not lead over the link.
+    pub fn tcp_url(&self, database: &str) -> String {
         self.with(|server| server.tcp_url(database))
     }
 

@@ -1,10 +1,15 @@
 //! `rampart doctor`: it says of an installation what `rampart serve` would, and what is amiss beside it.
 
+use std::fs;
+
+use rampart_tests::certificate::Certificate;
 use rampart_tests::cluster;
-use rampart_tests::deadline::SOON;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::mail_server::MailServer;
+use rampart_tests::postgres_server::PostgresServer;
 use sqlx::postgres::PgConnectOptions;
+use url::Url;
 
 /// Exit status and lines of `rampart <command>`, errors last.
 async fn run(command: &str, setup: &Setup) -> (Option<i32>, Vec<String>) {
@@ -69,6 +74,41 @@ async fn a_database_that_does_not_exist_is_named_in_its_servers_own_words() {
         let named = lines.iter().find(|line| line.contains("cannot be used: ")).unwrap();
         assert!(named.ends_with("database \"nowhere\" does not exist"), "{command}: {named}");
     }
+}
+
+/// A setup over a database whose server must show this certificate.
+fn verified(server: &PostgresServer, database: &str, certificate: &Certificate) -> Setup {
+    let mut setup = Setup::over(&server.url(database));
+    let path = setup.folder().join("postgres.pem");
+    fs::write(&path, certificate.pem()).unwrap();
+    let mut url = Url::parse(&server.tcp_url(database)).unwrap();
+    let root = path.to_str().unwrap();
+    url.query_pairs_mut().clear().extend_pairs([("sslmode", "verify-full"), ("sslrootcert", root)]);
+    setup.set("database.url", url);
+    setup
+}
+
+#[tokio::test]
+async fn a_server_of_the_database_that_shows_another_certificate_or_none_is_not_used() {
+    let server = PostgresServer::start().await;
+    let database = server.database().await;
+    let (own, another) = (Certificate::make(), Certificate::make());
+    let unusable = "broken  database: Postgres at 127.0.0.1:";
+    let seen = async |certificate: &Certificate| {
+        run("doctor", &verified(&server, &database, certificate)).await.1
+    };
+    let without_tls = seen(&own).await;
+    assert!(has(&without_tls, unusable), "{without_tls:?}");
+    server.offer_tls(&own).await;
+    until("the server's own certificate is trusted", SOON, async || {
+        let trusted = seen(&own).await;
+        // Shown if this fails.
+        println!("{trusted:?}");
+        has(&trusted, "ok      schema").then_some(())
+    })
+    .await;
+    let distrusted = seen(&another).await;
+    assert!(has(&distrusted, unusable), "{distrusted:?}");
 }
 
 #[tokio::test]
