@@ -257,7 +257,7 @@ pub(crate) fn acceptor(
     if core.settings.acme.is_configured() {
         config.alpn_protocols.push(acme::PROTOCOL.to_vec());
     }
-    config.ticketer = Arc::new(Tickets::new(core, authorities));
+    config.ticketer = Arc::new(Tickets::new(&core.keys, &core.clock, authorities));
     config.session_storage = Arc::new(NoServerSessionStorage {});
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;

@@ -5,12 +5,11 @@
 //! the certificate.
 
 use std::fmt;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rampart_core::Core;
-use rampart_core::platform::crypto::{DataKey, Purpose};
+use rampart_core::platform::clock::Clock;
+use rampart_core::platform::crypto::{DataKey, MasterKey, Purpose};
 use ring::digest::{self, SHA256};
 use rustls::pki_types::CertificateDer;
 use rustls::server::ProducesTickets;
@@ -26,7 +25,8 @@ const CONTEXT: &str = "tls ticket";
 
 /// Seals and opens the session tickets of all edges with this master key and these authorities.
 pub(super) struct Tickets {
-    core: Arc<Core>,
+    keys: MasterKey,
+    clock: Clock,
     context: String,
 }
 
@@ -39,7 +39,11 @@ impl fmt::Debug for Tickets {
 impl Tickets {
     /// Of a listener that checks clients' certificates against `authorities`, in any order; none where
     /// it asks for no certificate.
-    pub(super) fn new(core: &Arc<Core>, mut authorities: Vec<CertificateDer<'static>>) -> Self {
+    pub(super) fn new(
+        keys: &MasterKey,
+        clock: &Clock,
+        mut authorities: Vec<CertificateDer<'static>>,
+    ) -> Self {
         authorities.sort_by_cached_key(|one| one.to_vec());
         authorities.dedup();
         let context = match authorities.is_empty() {
@@ -50,15 +54,15 @@ impl Tickets {
                 format!("{CONTEXT} {}", STANDARD.encode(all.finish()))
             }
         };
-        Self { core: Arc::clone(core), context }
+        Self { keys: keys.clone(), clock: clock.clone(), context }
     }
 
     fn today(&self) -> i64 {
-        self.core.clock.now().timestamp().div_euclid(i64::from(LIFETIME_SECONDS))
+        self.clock.now().timestamp().div_euclid(i64::from(LIFETIME_SECONDS))
     }
 
     fn key(&self, day: i64) -> Option<DataKey> {
-        self.core.keys.sealing_key(Purpose::TlsTickets { day }).ok()
+        self.keys.sealing_key(Purpose::TlsTickets { day }).ok()
     }
 }
 
@@ -74,7 +78,7 @@ impl ProducesTickets for Tickets {
     /// Without entropy there is no ticket.
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         let day = self.today();
-        let sealed = self.key(day)?.seal(&self.core.clock, &self.context, plain).ok()?;
+        let sealed = self.key(day)?.seal(&self.clock, &self.context, plain).ok()?;
         Some([&day.to_be_bytes()[..], &sealed].concat())
     }
 
@@ -86,7 +90,7 @@ impl ProducesTickets for Tickets {
             return None;
         }
         let session = self.key(day)?.open(&self.context, sealed).ok()?;
-        (!has_ended(&session, self.core.clock.now().timestamp())).then_some(session)
+        (!has_ended(&session, self.clock.now().timestamp())).then_some(session)
     }
 }
 
@@ -100,7 +104,31 @@ fn has_ended(session: &[u8], now: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
+
+    #[test]
+    fn a_ticket_is_good_for_its_day_and_the_next_under_the_key_of_its_day_alone() {
+        let clock = Clock::system();
+        let day = i64::from(LIFETIME_SECONDS);
+        // No midnight comes while this runs.
+        clock.advance(TimeDelta::seconds(day - clock.now().timestamp().rem_euclid(day)));
+        let tickets = Tickets::new(&MasterKey::from_bytes(&[7; 32]), &clock, Vec::new());
+        let session = b"session".to_vec();
+        let first = tickets.encrypt(&session).unwrap();
+        assert_eq!(tickets.decrypt(&first), Some(session.clone()));
+
+        clock.advance(TimeDelta::days(1));
+        let second = tickets.encrypt(&session).unwrap();
+        assert_eq!(tickets.decrypt(&first), Some(session.clone()));
+        let of_another_day = [&second[..DAY_BYTES], &first[DAY_BYTES..]].concat();
+        assert_eq!(tickets.decrypt(&of_another_day), None);
+
+        clock.advance(TimeDelta::days(1));
+        assert_eq!(tickets.decrypt(&first), None);
+        assert_eq!(tickets.decrypt(&second), Some(session));
+    }
 
     fn certificate(last_year: i32) -> CertificateDer<'static> {
         let mut parameters = rcgen::CertificateParams::default();
