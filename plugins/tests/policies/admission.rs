@@ -122,6 +122,21 @@ fn more_memory_than_a_policy_may_have_is_refused() {
     assert!(reason.contains("memory"), "{reason}");
 }
 
+/// What could tell two machines apart, or two calls of each other.
+#[test]
+fn shared_memory_large_memory_and_relaxed_instructions_are_refused() {
+    for module in [
+        "(memory 1 1 shared)",
+        "(memory i64 1)",
+        "(func (result v128) (i8x16.relaxed_swizzle
+            (v128.const i32x4 0 0 0 0) (v128.const i32x4 0 0 0 0)))",
+    ] {
+        let wasm = component(&format!("(component (core module {module}))"));
+        let reason = reason(PolicyKind::Fee, wasm, Vec::new());
+        assert!(reason.starts_with("not a component this host can run"), "{module}: {reason}");
+    }
+}
+
 #[test]
 fn a_component_over_the_size_limit_is_refused_unread() {
     let bytes = vec![0; ENGINE.limits().component_bytes_max + 1];

@@ -271,6 +271,19 @@ fn a_module_with_two_memories_is_refused() {
     assert!(reason.contains("memories count of 2 exceeds"), "{reason}");
 }
 
+/// Processors differ in the sign of what they make of zero by zero, by which a policy could tell them
+/// apart. The zeros are read from memory: no compiler knows them.
+#[test]
+fn what_is_no_number_has_the_same_bits_on_every_machine() {
+    let price = "
+        (local.set $i (i32.reinterpret_f32
+            (f32.div (f32.load (i32.const 60000)) (f32.load (i32.const 60000)))))
+        (if (i32.ne (local.get $i) (i32.const 0x7fc00000)) (then (unreachable)))
+        (i32.const 1300)";
+    let report = bounded(&Forged { price, ..BEHAVED }.load(&ENGINE));
+    assert!(report.outcome.is_ok(), "{report:?}");
+}
+
 #[test]
 fn unbounded_recursion_is_a_trap() {
     let forged = Forged { price: "(call $price (local.get 0))", ..BEHAVED };
