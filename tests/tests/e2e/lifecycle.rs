@@ -13,15 +13,18 @@ use rampart_tests::edge::{Edge, Setup};
 use rampart_tests::wire::{Wire, connect, connect_to};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::migrations::{LATER, execute, undo_newest};
 
 const PRICES: &str = "/api/v1/prices";
 /// Requests that run at any time during an upgrade.
 const BUSY: usize = 6;
+/// Newcomers at once: twice as many as wait in a socket of the standard library.
+const NEWCOMERS: usize = 256;
 /// Upgrades in a row.
 const UPGRADES: usize = 3;
 /// Time in which a process that does not wait for what is in flight has ended.
@@ -278,6 +281,23 @@ async fn an_upgrade_that_nobody_takes_changes_nothing() {
     .await;
     partner.get(PRICES).await.assert_status(200);
     edge.ops("/readyz").await.assert_status(200);
+}
+
+/// As while a new process starts, or a processor is wanted by others.
+#[tokio::test]
+async fn newcomers_wait_in_the_socket_of_a_process_that_cannot_accept() {
+    let edge = Edge::start().await;
+    edge.process.signal(Signal::SIGSTOP);
+    let connecting = join_all((0..NEWCOMERS).map(|_| TcpStream::connect(edge.address)));
+    let connected = timeout(SOON, connecting).await;
+    edge.process.signal(Signal::SIGCONT);
+    for newcomer in connected.expect("the socket has room for all of them") {
+        newcomer.unwrap();
+    }
+    let next =
+        until("newcomers are served", SOON, async || Wire::try_open(edge.address).await.ok());
+    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(next.await.exchange(request).await.unwrap().status(), 404);
 }
 
 #[tokio::test]
