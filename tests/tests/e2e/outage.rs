@@ -13,7 +13,7 @@ use rampart_tests::link::Weather;
 use rampart_tests::postgres_server::PostgresServer;
 use rampart_tests::user::registration;
 use serde_json::Value;
-use sqlx::PgPool;
+use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -24,6 +24,8 @@ const ANSWERS: usize = 100;
 /// Time for all of them, however busy the machine: half of what they take if each waits for the two
 /// seconds of a statement. How long one takes is measured by the faults in full.
 const ANSWERED: Duration = Duration::from_secs(100);
+/// Time for one answer, which takes a second, however busy the machine.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// Clients at once: more than the pool has connections.
 const CLIENTS: usize = 24;
 
@@ -124,6 +126,50 @@ async fn a_network_that_swallows_everything_is_noticed_and_left_behind() {
     let edge = edge(&server, &server.database().await).await;
     let link = &server.link;
     survives(&edge, || link.set(Weather::BlackHole), || link.set(Weather::Fair)).await;
+}
+
+/// Takes every connection of the server once the edge has none.
+async fn fill(server: &PostgresServer, database: &str) -> Vec<PgConnection> {
+    let url = server.tcp_url("postgres");
+    let mut first = PgConnection::connect(&url).await.unwrap();
+    until("the edge has no connection", SOON, async || {
+        let left = sqlx::query_scalar("select count(*) from pg_stat_activity where datname = $1");
+        let left: i64 = left.bind(database).fetch_one(&mut first).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
+    let mut others = vec![first];
+    while let Ok(other) = PgConnection::connect(&url).await {
+        others.push(other);
+    }
+    others
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_whose_connections_others_have_taken_is_waited_for() {
+    let server = PostgresServer::start().await;
+    let database = server.database().await;
+    let edge = edge(&server, &database).await;
+    let partner = edge.partner("acme").await;
+    server.link.set(Weather::Refusing);
+    let others = fill(&server, &database).await;
+    server.link.set(Weather::Fair);
+    until("/readyz says why", SOON, async || {
+        let answered = timeout(ANSWERED_WITHIN, read(&partner)).await;
+        assert_eq!(answered.expect("a connection is not waited for without end"), 503);
+        partner.get("/api/v2/prices").await.assert_status(200);
+        let (status, body) = readiness(&edge).await;
+        let reasons = failing(&body);
+        let says_so = ["pool", "database"].iter().any(|name| reasons.contains(name));
+        (status == 503 && says_so && reasons.contains(&"snapshot")).then_some(())
+    })
+    .await;
+
+    drop(others);
+    until("everything is well again", RECOVERY, async || {
+        (readiness(&edge).await.0 == 200 && read(&partner).await == 200).then_some(())
+    })
+    .await;
 }
 
 /// Fills a pipe that nobody reads, and becomes the edge with it as standard error.
