@@ -1,8 +1,10 @@
 //! `PATCH /api/v2/user`, e-mail codes and the profile.
 
 use chrono::TimeDelta;
+use http::Method;
 use rampart_tests::cluster::lose_first_change;
 use rampart_tests::test_context::TestContext;
+use rampart_tests::user::registration;
 use serde_json::{Map, json};
 
 use super::mailed_code;
@@ -248,4 +250,38 @@ async fn a_user_has_64_answers_at_most() {
     ada.patch(PATH, &answered(32..64)).await.assert_status(200);
     ada.patch(PATH, &answered(64..65)).await.assert_status(400).assert_codes(&["ER048"]);
     ada.patch(PATH, &answered(63..64)).await.assert_status(200);
+}
+
+/// Members of a profile that follow from what the service knows, and some that no request has.
+#[tokio::test]
+async fn what_is_not_the_callers_to_say_changes_nothing() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = acme.user("ada").await;
+    let claimed = json!({
+        "uuid": "0199a000-0000-7000-8000-000000000001", "disabled": true, "verified": true,
+        "registrationDate": "2001-01-01T00:00:00Z", "activationDate": "2001-01-01T00:00:00Z",
+        "status": "verified", "verificationLevel": "gold", "limits": {"buy": null, "sell": null},
+        "enabledAccounts": ["411111******1111"], "enabledWalletAddresses": ["nowhere"],
+    });
+    let before = ada.get(INFO).await.json();
+    let mut change = claimed.clone();
+    change["phoneNumber"] = before["phoneNumber"].clone();
+    let changed = ada.request(Method::PATCH, PATH).json(&change).undocumented();
+    changed.send().await.assert_status(200);
+    assert_eq!(ada.get(INFO).await.json(), before);
+
+    let mut bob = registration("bob");
+    bob.as_object_mut().unwrap().extend(claimed.as_object().unwrap().clone());
+    let identifier = bob["identifier"].as_str().unwrap().to_owned();
+    let registered = acme.request(Method::POST, PATH).json(&bob).undocumented();
+    registered.send().await.assert_status(200);
+    let profile = acme.request(Method::GET, INFO).header("user-identifier", &identifier);
+    let profile = profile.send().await.assert_status(200).json();
+    for (name, value) in claimed.as_object().unwrap() {
+        assert_ne!(profile.get(name), Some(value), "{name}");
+    }
+    for name in ["activationDate", "status", "verificationLevel", "limits", "enabledAccounts"] {
+        assert_eq!(profile[name], before[name], "{name}");
+    }
 }
