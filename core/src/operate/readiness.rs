@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde::Serialize;
+use tokio::time::timeout;
 
 use crate::Core;
 use crate::platform::counted::counted;
@@ -20,6 +21,9 @@ use crate::trading::market::feed::PriceFeed;
 
 /// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
+/// Part of it for which a connection is waited for, however long requests wait for theirs: who has got
+/// none by then does not know how Postgres is.
+const CONNECTION_MAX: Duration = Duration::from_millis(900);
 /// Newest secrets of which one must open.
 const SECRETS_TRIED: i64 = 16;
 /// Age of the snapshot from which an edge is not ready: a suspended partner may still be served.
@@ -89,9 +93,11 @@ impl Check {
 impl Core {
     /// Checks everything that requests need. Takes at most a second.
     pub async fn readiness(&self) -> Readiness {
-        let checks = async { tokio::join!(self.reaches_database(), self.opens_secrets()) };
-        let checks = tokio::time::timeout(DATABASE_MAX, checks).await;
-        let (reached, keys) = checks.unwrap_or((Reached::Nothing, true));
+        let (reached, keys) = tokio::join!(
+            timeout(DATABASE_MAX, self.reaches_database()),
+            timeout(DATABASE_MAX, self.opens_secrets()),
+        );
+        let (reached, keys) = (reached.unwrap_or(Reached::Nothing), keys.unwrap_or(true));
         let checks = vec![
             Check::new("database", reached != Reached::Nothing, "Postgres does not answer"),
             Check::new("keys", keys, "keys.master does not open what the database holds"),
@@ -255,9 +261,12 @@ impl Core {
         if self.db.is_away() {
             return Reached::Nothing;
         }
-        let ask = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&self.db);
-        let asked = PoolKind::Requests.run(ask).await;
-        match asked {
+        let ask = async {
+            let acquired = timeout(CONNECTION_MAX, self.db.acquire()).await;
+            let mut connection = acquired.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
+            sqlx::query_scalar::<_, i32>("select 1").fetch_one(&mut *connection).await
+        };
+        match PoolKind::Requests.run(ask).await {
             Ok(_) => Reached::Database,
             Err(sqlx::Error::PoolTimedOut) if !self.db.is_away() => Reached::NoConnection,
             Err(_) => Reached::Nothing,

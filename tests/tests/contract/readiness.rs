@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use http::Method;
 use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db::PoolKind;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
@@ -112,6 +113,22 @@ async fn busy_workers_cost_an_edge_neither_its_snapshot_nor_its_readiness() {
     }
     context.core().refresh().await.unwrap();
     assert!(failing(&context).await.is_empty());
+}
+
+/// Requests of the tests wait for a connection for longer than the check.
+#[tokio::test]
+async fn a_pool_without_a_free_connection_is_told_from_a_database_that_is_away() {
+    let context = TestContext::start().await;
+    let (db, mut held) = (&context.core().db, Vec::new());
+    for _ in 0..context.core().settings.database.connections_max {
+        held.push(PoolKind::Requests.run(db.acquire()).await.unwrap());
+    }
+    assert_eq!(failing(&context).await, ["pool"]);
+    drop(held);
+    until("connections are free again", SOON, async || {
+        failing(&context).await.is_empty().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
