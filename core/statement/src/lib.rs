@@ -131,15 +131,14 @@ impl std::fmt::Display for Unreadable {
 impl std::error::Error for Unreadable {}
 
 /// The lines of a statement in either format, each with a name.
-///
-/// # Errors
-/// In one sentence, with the place.
-pub fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
+#[cfg(test)]
+fn read(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
     parse(bytes).map(named)
 }
 
-/// The lines of a statement in either format, for who spells currencies in one way before [`named`]:
-/// the name of a line that has none of the bank's follows from its contents, and is empty as yet.
+/// The lines of a statement in either format, for who spells currencies in one way, or takes the lines
+/// of one account, before [`named`]: the name of a line that has none of the bank's follows from its
+/// contents, and is empty as yet.
 ///
 /// # Errors
 /// In one sentence, with the place.

@@ -121,7 +121,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The lines of a statement's bytes.
+/// The lines of a statement's bytes, for [`of_account`], which names those without a name of the bank's.
 ///
 /// # Errors
 /// The reason for which they are no statement.
@@ -134,7 +134,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
     if !bytes.trim_ascii_start().starts_with(b"<") && !bytes.starts_with(b"\xef\xbb\xbf<") {
         return unreadable("it is not a camt.053 statement");
     }
-    rampart_statement::read(bytes)
+    rampart_statement::parse(bytes)
 }
 
 /// The account's lines: a file may have a statement for each of several accounts.
@@ -153,7 +153,8 @@ pub(crate) fn of_account(lines: Vec<Line>, account: &Account) -> Result<Vec<Line
     if own.iter().any(|line| line.date.is_none()) {
         return unreadable("a line has no day of booking");
     }
-    Ok(own)
+    // Without the others: an equal line of theirs would count, and in a file of its own it does not.
+    Ok(rampart_statement::named(own))
 }
 
 /// True if the file is there, and nobody has written to it for a while.
@@ -290,6 +291,20 @@ pub(crate) mod tests {
         for text in [unnamed, own.replace("NL02ABNA0123456789", "NL20INGB0001234567")] {
             assert!(of_account(parse(text.as_bytes()).unwrap(), account).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_has_the_same_name_beside_an_equal_one_of_another_account() {
+        let unnamed = entry("NONREF", "CRDT", "");
+        let own = statement(std::slice::from_ref(&unnamed));
+        let stmt = "<Stmt><Id>2</Id><Acct><Id><IBAN>NL20INGB0001234567</IBAN></Id></Acct>";
+        let both = own.replace("<Stmt>", &format!("{stmt}{unnamed}</Stmt><Stmt>"));
+        let names = |text: &str| -> Vec<String> {
+            let lines = of_account(parse(text.as_bytes()).unwrap(), &settings().account).unwrap();
+            lines.into_iter().map(|line| line.provider_reference).collect()
+        };
+        assert!(names(&own)[0].starts_with("line-"), "{own}");
+        assert_eq!(names(&both), names(&own));
     }
 
     #[test]
