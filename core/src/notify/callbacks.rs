@@ -29,10 +29,8 @@ pub use self::outbound::Outbound;
 pub use self::retention::SweptDeliveries;
 use crate::platform::crypto::Secret;
 use crate::platform::error::{Error, Result};
+use crate::tenancy::tenants::create::WEBHOOK_SECRET_PREFIX;
 use rampart_types::EventId;
-
-/// Prefix of a webhook secret, before the standard base64 of the key.
-const SECRET_PREFIX: &str = "whsec_";
 
 /// The worker in logs, metrics and `/readyz`: a run is a claim.
 const WORKER: &str = "deliveries";
@@ -94,7 +92,7 @@ pub(crate) fn body(kind: &str, happened_at: DateTime<Utc>, data: &Value) -> Resu
 
 /// Signs `id.timestamp.body` as `v1,` and base64 of HMAC-SHA256 (Standard Webhooks, "Symmetric").
 fn sign(secret: &Secret, id: &str, sent_at: i64, body: &str) -> Result<String> {
-    let key = secret.expose().strip_prefix(SECRET_PREFIX);
+    let key = secret.expose().strip_prefix(WEBHOOK_SECRET_PREFIX);
     let key = key.and_then(|key| STANDARD.decode(key).ok());
     let key = key.ok_or_else(|| Error::invariant("read a webhook secret"))?;
     let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));

@@ -18,6 +18,8 @@ use crate::platform::revision;
 use crate::tenancy::tenant_keys::NewTenantKey;
 use rampart_types::ClientId;
 
+/// Prefix of a webhook secret, before the standard base64 of the key (Standard Webhooks).
+pub(crate) const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// Random bytes of every secret: 256 bits.
 const SECRET_BYTES: usize = 32;
 
@@ -83,8 +85,7 @@ impl SecretKind {
     pub(crate) fn generate(self, clock: &Clock) -> Result<Secret> {
         let bytes: [u8; SECRET_BYTES] = clock.random_bytes()?;
         Ok(Secret::new(match self {
-            // The format of the Standard Webhooks specification.
-            Self::Webhook => format!("whsec_{}", STANDARD.encode(bytes)),
+            Self::Webhook => format!("{WEBHOOK_SECRET_PREFIX}{}", STANDARD.encode(bytes)),
             Self::Password | Self::Signing => URL_SAFE_NO_PAD.encode(bytes),
         }))
     }
