@@ -4,6 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
 use http::Method;
+use rampart_core::platform::crypto::Secret;
+use rampart_core::platform::db::MIGRATIONS;
+use rampart_core::platform::schema;
+use rampart_core::platform::settings::Database;
+use rampart_tests::cluster;
 use rampart_tests::keys::ed25519;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
@@ -105,4 +110,25 @@ async fn a_replay_token_without_a_signing_time_is_remembered_for_good() {
     let stays = "select expires_at = 'infinity' from signature_replay";
     let stays: bool = sqlx::query_scalar(stays).fetch_one(context.db()).await.unwrap();
     assert!(stays);
+}
+
+#[tokio::test]
+async fn a_migration_remembers_earlier_replay_tokens_without_a_time_for_good() {
+    let url = cluster::empty_database().await;
+    let pool = cluster::pool(&url).await;
+    MIGRATIONS.run_to(443, &pool).await.unwrap();
+    let used = "insert into client (client_id, slug, name, mode, username, revision, created_at) \
+             values (gen_random_uuid(), 'acme', 'acme', 'test', 'acme', 1, now()); \
+         insert into signature_replay (client_id, token_digest, expires_at) \
+             select client_id, token, now() + lifetime from client, \
+                 (values ('dated'::bytea, interval '10 minutes'), ('undated', interval '365 days')) \
+                     used (token, lifetime) \
+             where slug = 'acme'";
+    sqlx::raw_sql(used).execute(&pool).await.unwrap();
+    let settings = Database { url: Some(Secret::new(url)), ..Database::default() };
+    schema::migrate(&settings, |_| ()).await.unwrap();
+    let lasting = "select encode(token_digest, 'escape') from signature_replay \
+         where expires_at = 'infinity'";
+    let lasting: Vec<String> = sqlx::query_scalar(lasting).fetch_all(&pool).await.unwrap();
+    assert_eq!(lasting, ["undated"]);
 }
