@@ -4,6 +4,8 @@ use rampart_plugins::contract::PolicyKind;
 use rampart_plugins::{Policy, PolicyEngine};
 use tokio::sync::oneshot;
 
+use crate::platform::db::Pool;
+
 /// Stack of a compiling thread, in bytes: its depth follows the nesting of the uploaded code.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
@@ -13,6 +15,16 @@ pub(super) enum Failure {
     Final(String),
     /// The machine could not compile it now.
     Transient(String),
+}
+
+/// Reads a component.
+///
+/// # Errors
+/// When there is none, or the database cannot be used.
+pub(super) async fn read(db: &Pool, digest: &str) -> Result<Vec<u8>, sqlx::Error> {
+    let component =
+        sqlx::query_scalar!("select component from policy_component where digest = $1", digest);
+    component.fetch_one(db).await
 }
 
 /// Compiles on a thread with a stack that is deep enough.

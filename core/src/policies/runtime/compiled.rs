@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::blocking_runs::BlockingRuns;
-use super::compile::{Failure, compile};
+use super::compile::{Failure, compile, read};
 use super::compile_permits::CompilePermits;
 use super::limits::policy_limits;
 use super::root_keys::{RootKey, RootKeys};
@@ -171,8 +171,8 @@ impl Policies {
         Ok(Result::clone(&code))
     }
 
-    /// The code of any component for a dry run. What no slot has is compiled for it alone: it waits for no
-    /// call's turn, and no code of calls is dropped for it.
+    /// The code of any component for a dry run. Code that is not loaded is compiled for the dry run alone:
+    /// it takes no compile permit of calls, and evicts no code of theirs.
     ///
     /// # Errors
     /// As for [`Self::compiled`].
@@ -187,12 +187,7 @@ impl Policies {
         }
         let permit = Arc::clone(&self.dry_run_compiles).acquire_owned().await;
         let permit = permit.map_err(|error| Error::internal("compile", error))?;
-        let component = sqlx::query_scalar!(
-            "select component from policy_component where digest = $1",
-            digest,
-        )
-        .fetch_one(db)
-        .await?;
+        let component = read(db, digest).await?;
         let engine = self.engine.clone();
         // In a task of its own: it keeps its permit to its end, also when nobody waits any more.
         let compiling = tokio::spawn(async move {
@@ -264,12 +259,7 @@ impl Policies {
         .await?;
         let permit = self.compiles.acquire(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
         let _permit = permit.map_err(|e| Error::internal("compile", e))?;
-        let component = sqlx::query_scalar!(
-            "select component from policy_component where digest = $1",
-            &*slot.digest,
-        )
-        .fetch_one(db)
-        .await?;
+        let component = read(db, &slot.digest).await?;
         let kind = slot.kind.as_str();
         let code = match compile(self.engine.clone(), slot.kind, component).await {
             Ok(policy) => Ok(policy),
