@@ -1,5 +1,5 @@
-//! The program itself. For a test of its package cargo builds it with all other tests, beside the core and
-//! its tests, each of which leaves a processor idle at times.
+//! The program alone. Cargo builds a package's binary for its integration tests, so that `make test`
+//! compiles it in parallel with all other tests.
 
 use std::process::Command;
 

@@ -181,8 +181,8 @@ impl Victim {
         report.require(status == "pending", || format!("the order is {status}"));
     }
 
-    /// What is refused alike whether or not there is what it names, with its median time in hundredths
-    /// of that for a name of nothing.
+    /// Median times of calls that are refused alike for a name that exists and one that does not: the
+    /// first in hundredths of the second.
     async fn time_ratios(&self, caller: &Caller, pairs: usize) -> [(&'static str, u64); 3] {
         let orders = [&self.objects[0].victims, &self.objects[0].nobodys];
         let emails = [self.email.as_str(), "nobody@mail.example.com"];

@@ -161,7 +161,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             Reaction::Status(status, headers) => (status, headers),
             Reaction::Silence => return std::future::pending().await,
             Reaction::Unfinished => {
-                // Who has left needs no head.
+                // The reader may have disconnected.
                 let _ = stream.write_all(LONG_HEAD).await;
                 return std::future::pending().await;
             }

@@ -21,8 +21,8 @@ use crate::trading::market::feed::PriceFeed;
 
 /// Longest time that Postgres may take to answer.
 const DATABASE_MAX: Duration = Duration::from_secs(1);
-/// Part of it for which a connection is waited for, however long requests wait for theirs: who has got
-/// none by then does not know how Postgres is.
+/// Longest wait for a connection within it, however long requests wait for theirs: a check that gets none
+/// cannot tell whether Postgres answers.
 const CONNECTION_MAX: Duration = Duration::from_millis(900);
 /// Newest secrets of which one must open.
 const SECRETS_TRIED: i64 = 16;

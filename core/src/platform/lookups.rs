@@ -61,7 +61,7 @@ impl Lookups {
         partner: Option<ClientId>,
         look_up: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        // Before the permit: who waits for its own share holds nothing of the others'.
+        // Before the permit: a partner that waits for its share holds no permit meanwhile.
         let share = match partner {
             Some(partner) => {
                 Some(self.partners.take(partner, 1).await.map_err(io::Error::other)?.0)

@@ -122,7 +122,7 @@ fn more_memory_than_a_policy_may_have_is_refused() {
     assert!(reason.contains("memory"), "{reason}");
 }
 
-/// What could tell two machines apart, or two calls of each other.
+/// A policy could tell two machines apart by them, or learn from another call.
 #[test]
 fn shared_memory_large_memory_and_relaxed_instructions_are_refused() {
     for module in [

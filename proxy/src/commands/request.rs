@@ -25,8 +25,8 @@ pub(super) fn path(parts: &[&str]) -> String {
 }
 
 /// Method, path and body of a call, such as `POST partners/{slug}/staff`, with a command's
-/// arguments: `{slug}` stands for the one of that name. Of the others, and those of their `page`, a
-/// GET has a query; any other call has a body, of their `members` alone where there are some.
+/// arguments: `{slug}` is replaced by the argument of that name. A GET sends the others, and those of
+/// `page`, as its query; any other method sends them as its body, or `members` alone if there are some.
 ///
 /// # Errors
 /// When an argument cannot be sent, or the path names one that is missing.

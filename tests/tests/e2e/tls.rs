@@ -285,7 +285,7 @@ async fn a_session_is_resumed_no_longer_than_its_certificate_is_valid() {
     }
 }
 
-/// What is sent with the first flight of a resumed session could be sent again by anybody.
+/// Anybody who has seen the first flight of a resumed session could send it again.
 #[tokio::test]
 async fn no_early_data_is_taken() {
     let edge = Edge::shared().await;

@@ -360,7 +360,7 @@ fn actions(visit: &Visit<'_>, endpoint: &Endpoint, error: Option<&str>) -> Marku
             })))
         }
         (dialog("Remove", &visit.form_to(&format!("{path}/remove"), &html! {
-            p { "What waits for it is not sent any more." }
+            p { "Deliveries that wait for it are not sent any more." }
             button.danger type="submit" { "Remove the endpoint" }
         })))
     }

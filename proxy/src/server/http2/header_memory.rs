@@ -1,5 +1,5 @@
-//! The h2 crate bounds the header block of a connection, but not those that do not end on all
-//! connections together: a head that is served fits a frame or two, and each may take seven.
+//! The h2 crate bounds the header block of one connection, to seven frames, but not the sum over all
+//! connections. A head that is served takes a frame or two.
 
 use std::net::IpAddr;
 
