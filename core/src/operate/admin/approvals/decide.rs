@@ -99,7 +99,7 @@ impl Endpoint for RefuseApproval {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "Refuse a call of another operator, or withdraw one",
-        details: "Takes a role that the second person needs, but for one's own call. Also takes \
+        details: "Takes the roles that the second person needs, but for one's own call. Also takes \
                   back an approval that is granted and not used yet.",
         path: &[ID],
         ..Doc::NONE
