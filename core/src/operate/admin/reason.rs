@@ -14,5 +14,5 @@ pub(super) fn check(reason: &str) -> Result<()> {
     if fits && !reason.trim().is_empty() && !reason.contains(char::is_control) {
         return Ok(());
     }
-    Err(Denial::unprocessable("reason: 1 to 255 characters").into())
+    Err(Denial::unprocessable("reason: 1 to 255 characters, none of control").into())
 }

@@ -163,7 +163,7 @@ async fn a_reason_of_an_event_has_words() {
     for none in ["", " ", "a\nb", &"a".repeat(256)] {
         let cancel = json!({"event": "cancel", "reason": none});
         let refused = happen(&context, order, cancel).await.assert_status(422).json();
-        assert_eq!(refused["error"], "reason: 1 to 255 characters", "{none}");
+        assert_eq!(refused["error"], "reason: 1 to 255 characters, none of control", "{none}");
     }
     let cancel = json!({"event": "cancel", "reason": "a".repeat(255)});
     happen(&context, order, cancel).await.assert_status(200);
