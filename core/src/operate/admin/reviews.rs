@@ -111,6 +111,11 @@ impl Criteria {
                         or exists (select from screening s
                         where s.client_id = o.client_id and s.user_id = o.user_id
                             and s.state = 'block' and s.decided_by is not null))
+                    -- what is on its way already would be sent twice
+                    and (select count(*) filter (where p.kind = 'transfer-sent')
+                            <= count(*) filter (where p.kind = 'transfer-returned')
+                        from payment p
+                        where p.client_id = o.client_id and p.order_id = o.order_id)
                 union all
                 select client_id, 'order', null, order_id::text, 'blocked', updated_at
                 from buy_order where status = 'blocked'
