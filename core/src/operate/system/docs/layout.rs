@@ -29,7 +29,7 @@ table{border-collapse:collapse;width:100%;font-size:.9rem}\
 th,td{text-align:left;vertical-align:top;padding:.3rem .75rem .3rem 0;border-top:1px solid #8884}\
 th{font-weight:600}\
 tbody th,tr th[scope]{font-weight:normal}\
-@media(min-width:60rem){th[scope=row] code{white-space:nowrap}}\
+@media(min-width:60rem){th[scope=row] code,td:first-child code{white-space:nowrap}}\
 summary{cursor:pointer;padding:.25rem 0}\
 label{display:grid;gap:.25rem}\
 [hidden]{display:none}\
