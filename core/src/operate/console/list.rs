@@ -8,9 +8,10 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use self::file::as_file;
+use super::action::Subject;
 use super::form::{COLUMNS, FieldError, Input, Typed};
 use super::layout::Page;
-use super::view::{Cell, rows_of};
+use super::view::{Cell, rows_of, text};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::{
     Column, Tone, dialog, empty_state, error_summary, table, toast,
@@ -217,4 +218,32 @@ pub(super) fn heads<'a>(columns: &'a [(&'a str, Cell)]) -> impl Iterator<Item = 
         true => Column::Amount(name),
         false => Column::Text(name),
     })
+}
+
+/// A table with a heading, if there are rows.
+pub(super) fn titled_table(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Markup {
+    let heads: Vec<_> = heads(columns).collect();
+    html! {
+        @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
+    }
+}
+
+/// A table with a heading, each row with the actions that the operator may do; nothing if there is no
+/// row. `above` are the ids of what the rows belong to.
+pub(super) fn with_actions(
+    visit: &Visit<'_>,
+    subject: &Subject,
+    above: &[String],
+    title: &str,
+    columns: &[(&str, Cell)],
+    rows: &[Value],
+) -> Markup {
+    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
+    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
+        let ids: Vec<_> = above.iter().cloned().chain([text(row, "/id")]).collect();
+        cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
+        cells
+    });
+    let cells: Vec<_> = cells.collect();
+    html! { @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &cells)) } }
 }

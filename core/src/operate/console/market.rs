@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::action::outcome;
 use super::form::Typed;
 use super::layout::Page;
+use super::list::titled_table;
 use super::lists::{METHOD, METHODS, PAIR, PAIRS};
-use super::orders::of;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit};
 
@@ -74,7 +74,7 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
         (facts(&price, PRICE))
         (PAIR.actions(visit, &ids, &Value::Null))
         @if sources.is_empty() { p.hint { "No source is configured for this pair." } }
-        (of("Sources", &sources, SOURCES))
+        (titled_table("Sources", &sources, SOURCES))
         h2 { "Terms" }
         (facts(&pair["terms"], TERMS))
     };

@@ -5,8 +5,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::view::{Cell, facts, moment, text};
 use super::visit::{Refused, Visit, fill, segment};
@@ -234,7 +233,7 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
             ("Made", Cell::Time("/createdAt")),
         ]))
         (OPERATOR.actions(visit, &ids, &operator))
-        (of("Tokens", &tokens, TOKENS.columns))
+        (titled_table("Tokens", &tokens, TOKENS.columns))
         @if !tokens.is_empty() { (TOKENS.export(&ids, query)) }
         p.row {
             @for token in &tokens {
@@ -243,7 +242,7 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
                 }
             }
         }
-        (of("Sessions", &sessions, SESSIONS.columns))
+        (titled_table("Sessions", &sessions, SESSIONS.columns))
         @if !sessions.is_empty() { (SESSIONS.export(&ids, query)) }
     };
     Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))

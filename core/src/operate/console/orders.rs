@@ -7,12 +7,12 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::{List, heads};
+use super::list::{List, titled_table, with_actions};
 use super::lists::DELIVERY;
-use super::view::{Cell, facts, rows_of, text};
+use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::auth::roles::Role;
-use crate::http::html::components::{Column, Fact, table, timeline};
+use crate::http::html::components::{Fact, timeline};
 
 const SECTION: &str = "/console/orders";
 const CALL: &str = "/admin/v1/orders/{id}";
@@ -174,7 +174,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         h2 { "Price and fees" }
         (facts(&order, PRICE))
         (policy_decisions(&order))
-        (of("Payments", &payments, PAYMENTS))
+        (titled_table("Payments", &payments, PAYMENTS))
         (money_path(&entries))
         (with_actions(visit, &DELIVERY, &[], "Deliveries to the partner", DELIVERIES, &deliveries))
     };
@@ -188,34 +188,6 @@ async fn known(visit: &Visit<'_>, url: &str) -> Result<Vec<Value>, Refused> {
         Err(refused) if refused.status == http::StatusCode::FORBIDDEN => Ok(Vec::new()),
         Err(refused) => Err(refused),
     }
-}
-
-/// A table with a heading, if there are rows.
-pub(super) fn of(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Markup {
-    let heads: Vec<_> = heads(columns).collect();
-    html! {
-        @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
-    }
-}
-
-/// A table with a heading, each row with the actions that the operator may do; nothing if there is no
-/// row. `above` are the ids of what the rows belong to.
-pub(super) fn with_actions(
-    visit: &Visit<'_>,
-    subject: &Subject,
-    above: &[String],
-    title: &str,
-    columns: &[(&str, Cell)],
-    rows: &[Value],
-) -> Markup {
-    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
-    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
-        let ids: Vec<_> = above.iter().cloned().chain([text(row, "/id")]).collect();
-        cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
-        cells
-    });
-    let cells: Vec<_> = cells.collect();
-    html! { @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &cells)) } }
 }
 
 /// Changes of the order's state and its payments, in the order in which they happened.
@@ -253,7 +225,7 @@ fn policy_decisions(order: &Value) -> Markup {
         ("Component", Cell::Address("/digest")),
     ];
     let rows = order["policyDecisions"].as_array().cloned().unwrap_or_default();
-    of("Policy decisions", &rows, columns)
+    titled_table("Policy decisions", &rows, columns)
 }
 
 /// The order's entries in the books: each posting in a row.
@@ -274,5 +246,5 @@ fn money_path(entries: &[Value]) -> Markup {
         ("Holder", Cell::Text("/holder")),
         ("Amount", Cell::Money("/amount", "/currency")),
     ];
-    of("Path through the books", &postings.collect::<Vec<_>>(), columns)
+    titled_table("Path through the books", &postings.collect::<Vec<_>>(), columns)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use self::chart::orders_by_hour;
 use super::connectors::{COLUMNS, CONNECTORS};
 use super::layout::Page;
-use super::orders::of;
+use super::list::titled_table;
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit};
 use crate::http::html::components::{Tone, empty_state, note, stat, time};
@@ -55,9 +55,9 @@ pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
         h2 { "Orders of the last 24 hours" }
         (orders_by_hour(&hours, now))
         @if open.is_empty() { (empty_state("No open orders", "Every order has ended.")) }
-        (of("Open orders", &open, OPEN))
-        (of("Connectors", &connectors, COLUMNS))
-        (of("Postgres", &of_postgres(&rows("checks")), HEALTH))
+        (titled_table("Open orders", &open, OPEN))
+        (titled_table("Connectors", &connectors, COLUMNS))
+        (titled_table("Postgres", &of_postgres(&rows("checks")), HEALTH))
     };
     Ok(Page::new("Overview", "/console", body))
 }

@@ -8,8 +8,7 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::credentials::{FACTS, KEY, KEY_LIST, KEYS, WEBHOOK, WEBHOOK_LIST, WEBHOOKS};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::{of, with_actions};
+use super::list::{List, titled_table, with_actions};
 use super::policies::VERIFICATION_KEYS;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
@@ -249,7 +248,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
                 a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
             }
         }
-        (of("Deliveries that were given up", &failed, &[
+        (titled_table("Deliveries that were given up", &failed, &[
             ("Delivery", Cell::Link("/console/deliveries/", "/id")),
             ("Event", Cell::Text("/type")),
             ("Last error", Cell::Text("/lastError")),

@@ -5,8 +5,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, note};
@@ -155,7 +154,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
             @if suggested.is_empty() {
                 (note(Tone::Info, &html! { "No open order fits this payment by number or amount." }))
             }
-            (of("Orders that it may be meant for", &suggested, columns))
+            (titled_table("Orders that it may be meant for", &suggested, columns))
             @for order in suggested.iter().filter(|_| PAYMENT.may(visit, "match")) {
                 @let number = text(order, "/orderId");
                 a.action href={ (match_path) "?orderId=" (number) } { "Match to " (number) } " "

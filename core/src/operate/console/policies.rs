@@ -6,8 +6,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::signing::{MANIFEST, MANIFEST_SIGNATURE, MANIFEST_SIGNER, SIGNATURE, SIGNER, STATEMENT};
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
@@ -265,7 +264,7 @@ pub(super) async fn show(
             }
             (differences(trial["differences"].as_array().map(Vec::as_slice).unwrap_or_default()))
         }
-        (of("Versions", &versions, VERSIONS))
+        (titled_table("Versions", &versions, VERSIONS))
         @if !versions.is_empty() { (VERSION_LIST.export(&ids, query)) }
         p.row {
             @for version in &versions {
@@ -281,7 +280,7 @@ pub(super) async fn show(
                 }
             }
         }
-        (of("History", &rows("changes"), CHANGES))
+        (titled_table("History", &rows("changes"), CHANGES))
     };
     Ok(Page::new(format!("Policy {kind} of {slug}"), SECTION, body))
 }

@@ -8,8 +8,7 @@ use url::form_urlencoded;
 use super::action::Subject;
 use super::form::{Input, Typed};
 use super::layout::{Page, render};
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::sign_in::redirect;
 use super::view::{Cell, facts};
 use super::visit::{Refused, Visit, segment};
@@ -91,7 +90,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
                 }
             }
         }
-        (of("Differences", &differences, DIFFERENCES.columns))
+        (titled_table("Differences", &differences, DIFFERENCES.columns))
         @if !differences.is_empty() {
             (DIFFERENCES.export(&[id.to_owned()], &Typed::default()))
         }

@@ -8,8 +8,7 @@ use url::form_urlencoded;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::users::{decided, dossier};
 use super::view::{Cell, text};
 use super::visit::{Refused, Visit, segment};
@@ -118,10 +117,10 @@ pub(super) async fn show(
         (outcome(query, REVIEW.actions))
         (outcome(query, SCREENING.actions))
         @if this.is_empty() { p { "It waits for nobody any more." } }
-        (of("Waiting", &this, COLUMNS))
+        (titled_table("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
         @if let Some(dossier) = &dossier { (dossier) }
-        (of("Screenings", &screenings, &[
+        (titled_table("Screenings", &screenings, &[
             ("Screening", Cell::Link("/console/screenings/", "/id")),
             ("State", Cell::Badge("/state")),
             ("Made", Cell::Time("/createdAt")),

@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::view::Cell;
 use super::visit::{Refused, Visit};
 use crate::http::html::components::{Tone, empty_state, note};
@@ -79,7 +78,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if routes.is_empty() {
             (empty_state("There is no route", LIST.empty))
         }
-        (of("In their order", &routes, LIST.columns))
+        (titled_table("In their order", &routes, LIST.columns))
         @if !routes.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Routes", ROUTES.section, body))

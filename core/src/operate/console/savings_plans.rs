@@ -5,8 +5,7 @@ use maud::html;
 use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
-use super::list::List;
-use super::orders::of;
+use super::list::{List, titled_table};
 use super::view::{Cell, facts};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::empty_state;
@@ -132,7 +131,7 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
         (PLAN.actions(visit, &ids, &plan))
         @if deposits.is_empty() { (empty_state("No deposit", DEPOSITS.empty)) }
         @else {
-            (of("Deposits", &deposits, DEPOSITS.columns))
+            (titled_table("Deposits", &deposits, DEPOSITS.columns))
             p.hint { "The newest, at most 1000." }
             (DEPOSITS.export(&ids, query))
         }

@@ -9,8 +9,7 @@ use super::action::{Action, Call, Subject, Verb, outcome};
 use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::{Page, render};
-use super::list::{List, PAGE_ROWS, complaint, text_at};
-use super::orders::of;
+use super::list::{List, PAGE_ROWS, complaint, text_at, titled_table};
 use super::pictures::Picture;
 use super::savings_plans;
 use super::view::{Cell, facts, text};
@@ -246,7 +245,7 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         }
         @if let Some(found) = &found {
             @if found.is_empty() { (empty_state("Nobody", LIST.empty)) }
-            (of("Users", found, FOUND))
+            (titled_table("Users", found, FOUND))
         }
         @if let Some(next) = &next {
             form.row method="post" action=(SECTION) {
@@ -278,7 +277,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
         (dossier(visit, &user, &accounts, uuid))
         (account_list(visit, &accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
-        (of("Savings plans", &plans, savings_plans::OF_USER))
+        (titled_table("Savings plans", &plans, savings_plans::OF_USER))
         (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
@@ -318,7 +317,7 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
     let sides = user["documents"].as_array().cloned().unwrap_or_default();
     let may_decide = user["deleted"] != true && USER.may(visit, "document");
     html! {
-        (of("Documents", &sides, &[
+        (titled_table("Documents", &sides, &[
             ("Document", Cell::Text("/type")),
             ("Side", Cell::Text("/side")),
             ("Status", Cell::Badge("/status")),
@@ -344,7 +343,7 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
 fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
     let [may_verify, may_disable] = ["verify", "disable"].map(|name| ACCOUNT.may(visit, name));
     html! {
-        (of("Accounts", accounts, ACCOUNT_LIST.columns))
+        (titled_table("Accounts", accounts, ACCOUNT_LIST.columns))
         p.row {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));
