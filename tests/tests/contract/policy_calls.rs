@@ -236,8 +236,8 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
     assert_eq!((loaded[0], loaded[1]), (loaded[4], loaded[5]), "no more than one is kept");
 }
 
-#[tokio::test]
-async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
+/// A partner whose active version is loaded, with its bytes, and a second version that serves nobody.
+async fn with_staged_version() -> (TestContext, Partner, usize) {
     let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
     let acme = context.partner("acme").await;
     push(&context, FEE, "tiered-fee").await;
@@ -245,6 +245,12 @@ async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
     let of_active = context.core().policies.loaded_bytes();
     let staged = json!({"component": STANDARD.encode(component("hostile")), "config": {}});
     context.admin(Method::POST, &format!("{FEE}/versions"), staged).await.assert_status(201);
+    (context, acme, of_active)
+}
+
+#[tokio::test]
+async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
+    let (context, acme, of_active) = with_staged_version().await;
     assert_eq!(context.core().policies.loaded_bytes(), of_active, "it serves nobody yet");
 
     // Requests without a user are one user, who is in the canary or not.
@@ -269,13 +275,7 @@ async fn a_request_loads_no_code_of_a_shadow_or_of_others_canary() {
 
 #[tokio::test]
 async fn a_dry_run_of_a_version_that_serves_nobody_drops_no_code() {
-    let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
-    let acme = context.partner("acme").await;
-    push(&context, FEE, "tiered-fee").await;
-    assert_eq!(partner_fee(&acme, "DE").await, "1.5");
-    let of_active = context.core().policies.loaded_bytes();
-    let staged = json!({"component": STANDARD.encode(component("hostile")), "config": {}});
-    context.admin(Method::POST, &format!("{FEE}/versions"), staged).await.assert_status(201);
+    let (context, _, of_active) = with_staged_version().await;
     let input = json!({"version": 2, "input": {}});
     let path = format!("{FEE}/dry-run");
     for _ in 0..2 {
