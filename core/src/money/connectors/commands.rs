@@ -248,36 +248,60 @@ impl SealedCommand {
     /// # Errors
     /// The database's.
     pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
+        Ok(Self::insert_all(conn, &[self]).await? == 1)
+    }
+
+    /// Writes commands in the caller's transaction, but for those whose effect was commanded before. The
+    /// number of those that are written.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) async fn insert_all(
+        conn: &mut Connection,
+        commands: &[&Self],
+    ) -> Result<u64, sqlx::Error> {
         let inserted = sqlx::query!(
             "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
                  direction, payment_method, asset, sealed_body, user_id, due_at, created_at, \
                  state, attempt, finished_at, sealed_result, traceparent, tracestate) \
-             values ($1, $2, $3, $4, $5, coalesce($6, routed_connector($1, $7, $8, $9)), \
-                 $7, $8, $9, $10, $11, rampart_now() + $12::bigint * interval '1 millisecond', \
-                 clock_timestamp(), $13, case when $13 = 'done' then 1 else 0 end, \
-                 case when $13 = 'done' then now() end, $14, $15, $16) \
+             select client_id, command_id, kind, order_id, idempotency_key, \
+                 coalesce(connector, routed_connector(client_id, direction, payment_method, asset)), \
+                 direction, payment_method, asset, sealed_body, user_id, \
+                 rampart_now() + delay_ms * interval '1 millisecond', clock_timestamp(), \
+                 state, case when state = 'done' then 1 else 0 end, \
+                 case when state = 'done' then now() end, sealed_result, traceparent, tracestate \
+             from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], \
+                 $7::text[], $8::text[], $9::text[], $10::bytea[], $11::uuid[], $12::bigint[], \
+                 $13::text[], $14::bytea[], $15::text[], $16::text[]) as asked (client_id, command_id, \
+                 kind, order_id, idempotency_key, connector, direction, payment_method, asset, \
+                 sealed_body, user_id, delay_ms, state, sealed_result, traceparent, tracestate) \
              on conflict on constraint command_idempotency_key_key do nothing",
-            self.client,
-            self.id,
-            self.kind,
-            self.order,
-            self.idempotency_key,
-            self.connector,
-            self.direction,
-            self.method,
-            self.asset,
-            self.sealed_body.as_deref(),
-            self.user,
-            self.delay_ms,
-            self.state,
-            self.sealed_result,
-            self.trace.traceparent,
-            self.trace.tracestate,
+            &column(commands, |one| one.client),
+            &column(commands, |one| one.id),
+            &column(commands, |one| one.kind) as &[&str],
+            &column(commands, |one| one.order) as &[Option<i64>],
+            &column(commands, |one| &*one.idempotency_key) as &[&str],
+            &column(commands, |one| one.connector.as_deref()) as &[Option<&str>],
+            &column(commands, |one| one.direction) as &[Option<&str>],
+            &column(commands, |one| one.method.as_deref()) as &[Option<&str>],
+            &column(commands, |one| one.asset.as_deref()) as &[Option<&str>],
+            &column(commands, |one| one.sealed_body.as_deref()) as &[Option<&[u8]>],
+            &column(commands, |one| one.user) as &[Option<Uuid>],
+            &column(commands, |one| one.delay_ms),
+            &column(commands, |one| one.state) as &[&str],
+            &column(commands, |one| one.sealed_result.as_deref()) as &[Option<&[u8]>],
+            &column(commands, |one| one.trace.traceparent.as_deref()) as &[Option<&str>],
+            &column(commands, |one| one.trace.tracestate.as_deref()) as &[Option<&str>],
         )
         .execute(conn)
         .await?;
-        Ok(inserted.rows_affected() == 1)
+        Ok(inserted.rows_affected())
     }
+}
+
+/// A column of rows that are about to be written.
+pub(super) fn column<'r, R, T>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Vec<T> {
+    rows.iter().map(|row| value(row)).collect()
 }
 
 /// Enqueues a command in the caller's transaction. `false` if its effect was commanded before: then

@@ -8,7 +8,7 @@ use rampart_types::{ClientId, OrderId, OrderKey, UserId, UserKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::commands::{Command, CommandKind, SealedCommand, Target};
+use super::commands::{Command, CommandKind, SealedCommand, Target, column};
 use super::payouts::{command_payout, command_payouts_and_transfers};
 use super::sandbox::magic;
 use crate::Core;
@@ -128,36 +128,11 @@ impl SealedScreening {
         }))
     }
 
-    /// Writes the screening, and its command if a connector takes it. A person's takes the place of
+    /// Writes the screening of a person, and its command if a connector takes it. It takes the place of
     /// an earlier one, unless an operator has blocked that: then the name and the country are
     /// screened once it is cleared.
-    ///
-    /// # Errors
-    /// The database's.
-    pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
-        let state = self.decision.map_or("pending", Decision::as_str);
-        let written = sqlx::query!(
-            "insert into screening (client_id, screening_id, order_id, user_id, command_id, state, \
-                 created_at) \
-             select $1, $2, $3, $4, $5, $6, rampart_now() \
-             where $7 or connector_takes('screening.check') \
-             on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
-                 state = excluded.state, decided_by = null, \
-                 decision_reason = null, decided_at = null, created_at = excluded.created_at \
-             where not (screening.state = 'block' and screening.decided_by is not null)",
-            self.client,
-            self.id,
-            self.order,
-            self.user,
-            self.command.id(),
-            state,
-            self.decision.is_some(),
-        )
-        .execute(&mut *conn)
-        .await?;
-        if written.rows_affected() == 1 {
-            self.command.insert(conn).await?;
-        } else if self.user.is_some() {
+    async fn insert(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
+        if Self::insert_all(conn, &[self]).await? == 0 {
             // The block stands, and is no decision about the name and the country from then on.
             sqlx::query!(
                 "update screening set decided_at = null \
@@ -170,6 +145,46 @@ impl SealedScreening {
             .await?;
         }
         Ok(())
+    }
+
+    /// Writes screenings, of a person one at most, and their commands if a connector takes them. The
+    /// number of those that are written.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) async fn insert_all(
+        conn: &mut Connection,
+        screenings: &[&Self],
+    ) -> Result<usize, sqlx::Error> {
+        if screenings.is_empty() {
+            return Ok(0);
+        }
+        let written = sqlx::query_scalar!(
+            "insert into screening (client_id, screening_id, order_id, user_id, command_id, state, \
+                 created_at) \
+             select client_id, screening_id, order_id, user_id, command_id, \
+                 coalesce(decision, 'pending'), rampart_now() \
+             from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[]) \
+                 as asked (client_id, screening_id, order_id, user_id, command_id, decision) \
+             where decision is not null or (select connector_takes('screening.check')) \
+             on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
+                 state = excluded.state, decided_by = null, \
+                 decision_reason = null, decided_at = null, created_at = excluded.created_at \
+             where not (screening.state = 'block' and screening.decided_by is not null) \
+             returning command_id as \"command_id!\"",
+            &column(screenings, |one| one.client),
+            &column(screenings, |one| one.id),
+            &column(screenings, |one| one.order) as &[Option<i64>],
+            &column(screenings, |one| one.user) as &[Option<Uuid>],
+            &column(screenings, |one| one.command.id()),
+            &column(screenings, |one| one.decision.map(Decision::as_str)) as &[Option<&str>],
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        let commands = screenings.iter().map(|one| &one.command);
+        let commands: Vec<_> = commands.filter(|command| written.contains(&command.id())).collect();
+        SealedCommand::insert_all(conn, &commands).await?;
+        Ok(written.len())
     }
 }
 

@@ -9,11 +9,13 @@ mod new_buy_order;
 mod statement;
 
 use std::collections::HashMap;
+use std::slice;
 
 use uuid::Uuid;
 
 use self::statement::insert;
 pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
+use crate::money::connectors::screening::SealedScreening;
 use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{Connection, HeldConnection, Pool, retrying_statement};
 use crate::platform::error::Result;
@@ -60,12 +62,10 @@ pub(crate) async fn insert_one(
     order: &NewOrderRow,
 ) -> Result<InsertOutcome, sqlx::Error> {
     let row = Bounded { order, bounds: None };
-    let outcome = insert(conn, &[row]).await?.remove(&(order.client_id, order.order_id));
-    let outcome = outcome.unwrap_or(InsertOutcome::Forbidden);
-    if let (InsertOutcome::Placed, Some(screening)) = (&outcome, &order.screening) {
-        screening.insert(conn).await?;
-    }
-    Ok(outcome)
+    let mut outcomes = insert(conn, &[row]).await?;
+    screen(conn, slice::from_ref(order), &outcomes).await?;
+    let outcome = outcomes.remove(&(order.client_id, order.order_id));
+    Ok(outcome.unwrap_or(InsertOutcome::Forbidden))
 }
 
 /// Inserts batches of orders.
@@ -211,21 +211,19 @@ async fn insert_batch(
     Ok(outcomes.collect())
 }
 
-/// Screens the wallets of the orders that were made.
+/// Screens the wallets of the orders that were made: all at once, for the users are locked meanwhile.
 async fn screen(
     conn: &mut Connection,
     orders: &[NewOrderRow],
     outcomes: &HashMap<(Uuid, i64), InsertOutcome>,
 ) -> Result<(), sqlx::Error> {
-    for order in orders {
+    let is_placed = |order: &&NewOrderRow| {
         let outcome = outcomes.get(&(order.client_id, order.order_id));
-        if !matches!(outcome, Some(InsertOutcome::Placed)) {
-            continue;
-        }
-        if let Some(screening) = &order.screening {
-            screening.insert(conn).await?;
-        }
-    }
+        matches!(outcome, Some(InsertOutcome::Placed))
+    };
+    let placed = orders.iter().filter(is_placed);
+    let screenings: Vec<_> = placed.filter_map(|order| order.screening.as_ref()).collect();
+    SealedScreening::insert_all(conn, &screenings).await?;
     Ok(())
 }
 
