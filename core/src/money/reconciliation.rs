@@ -144,8 +144,11 @@ pub(crate) async fn reconcile(
             seen.extend(parts.iter().map(|payment| payment.reference.clone()));
             taken.extend(parts.iter().map(|payment| payment.key()));
             result.matched += 1;
-        } else if let Some(payment) = booked.iter().find(|payment| payment.is_same(&line)) {
-            result.differences.push(difference("statement", &line, Some(payment.amount)));
+        } else if booked.iter().any(|payment| payment.is_same(&line))
+            || parts_of_line(&line, &booked, &BTreeSet::new()).is_some()
+        {
+            // An earlier line is that.
+            result.differences.push(difference("statement", &line, Some(line.amount)));
         } else if let Some(other) = booked.iter().find(is_other) {
             result.differences.push(difference("amount", &line, Some(other.amount)));
         } else if comes_in {
@@ -253,70 +256,25 @@ fn references(line: &Line) -> Vec<String> {
 }
 
 /// The payments of these references, and what was recorded of the line under an earlier name; a
-/// payout's begin stands for its end. A transaction that paid several orders is named by one of them as
-/// it is, and by the others behind their order's number.
+/// payout's begin stands for its end.
 async fn find(
     core: &Core,
     connector: &str,
     references: &[String],
     line: &Line,
 ) -> Result<Vec<Booked>> {
-    let named = [references, line.earlier_references.as_slice()].concat();
     let mut rows = sqlx::query_as!(
         Booked,
         r#"
-        with named as (
-            select client_id, payment_id from payment
-            where connector = $1 and provider_reference = any ($2)
-                and kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
-                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
-                    'payout-failed', 'disputed', 'dispute-won')
-            union
-            select client_id, payment_id from payment_alias where provider_reference = any ($3)
-            union
-            select client_id, payment_id from payment
-            where connector = $1 and transaction_id = any ($3)
-                and provider_reference = order_id::text || '/' || transaction_id
-                and kind in ('payout-sent', 'payout-confirmed', 'payout-failed')
-        )
         select reference as "reference!", currency as "currency!", occurred_at as "occurred_at!",
             kind as "kind!", amount as "amount!", is_named as "is_named!",
-            takes_back as "takes_back!", "order" as "order?"
-        from (
-            select p.provider_reference as reference, p.currency, p.occurred_at, p.recorded_at,
-                p.payment_id,
-                case kind when 'transfer-completed' then 'transfer-sent'
-                    when 'payout-confirmed' then 'payout-sent' else kind end as kind,
-                case when kind in ('received', 'deposit-received', 'transfer-returned',
-                        'payout-failed', 'dispute-won')
-                    then amount else -amount end as amount,
-                p.provider_reference = any ($3)
-                    or coalesce(p.transaction_id = any ($3)
-                        and p.provider_reference = p.order_id::text || '/' || p.transaction_id, false)
-                    or exists (
-                        select from payment_alias a
-                        where a.client_id = p.client_id and a.payment_id = p.payment_id
-                            and a.provider_reference = any ($3)) as is_named,
-                kind in ('refunded', 'disputed') and p.original_reference is null as takes_back,
-                p.client_id::text || '/' || p.order_id::text as "order"
-            from named n
-            join payment p on p.client_id = n.client_id and p.payment_id = n.payment_id
-            where p.connector = $1
-                -- the rest of what was confirmed is of the same line
-                and not (p.kind = 'refunded' and exists (
-                    select from refund_of_rest($1, p.provider_reference, p.amount)))
-            union all
-            select c.provider_reference, p.currency, c.occurred_at, c.recorded_at, c.payment_id,
-                p.kind, -c.amount - c.rest, c.provider_reference = any ($3), false, null
-            from refund_confirmation c
-            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
-            where c.connector = $1 and c.provider_reference = any ($2)
-        ) booked
+            takes_back as "takes_back!", of_order as "order?"
+        from payments_of_line($1, $2, $3)
         order by recorded_at, payment_id
         "#,
         connector,
-        &named,
         references,
+        &line.earlier_references,
     )
     .fetch_all(&core.db)
     .await?;

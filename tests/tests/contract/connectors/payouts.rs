@@ -150,11 +150,44 @@ async fn a_transaction_of_several_orders_is_as_many_lines_of_a_statement_or_one(
             "date,amount,currency,providerReference\n{payments}{payouts}2999-12-31,0,EUR,notice\n"
         )
     };
-    let whole = statement(&format!("2026-03-01,-{sum},BTC,0xab\n"));
-    assert_eq!(reconciled(&context, &whole).await, (json!(4), json!([])));
+    let line = format!("2026-03-01,-{sum},BTC,0xab\n");
+    assert_eq!(reconciled(&context, &statement(&line)).await, (json!(4), json!([])));
+    let (matched, again) = reconciled(&context, &statement(&line.repeat(2))).await;
+    assert_eq!((matched, &again[0]["side"]), (json!(4), &json!("statement")), "{again}");
+    assert_eq!(problems(&context).await.len(), 1, "it left once");
     let each = statement(&payouts.concat());
     assert_eq!(reconciled(&context, &each).await, (json!(6), json!([])));
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn lines_of_a_transaction_are_open_until_the_payouts_of_its_orders_are_told() {
+    for is_one in [true, false] {
+        let context = TestContext::start().await;
+        let (acme, connector) = live(&context).await;
+        let (mut payouts, mut lines, mut sum) = (Vec::new(), Vec::new(), Decimal::ZERO);
+        for fiat in [100, 120, 250] {
+            let order = payable_order(&acme, &connector, fiat).await;
+            connector.event(paid(&order, fiat)).await.assert_status(200);
+            let payout = connector.lease(1).await.remove(0);
+            let amount = payout["body"]["amount"].to_string();
+            lines.push(format!("2026-03-01,-{amount},BTC,0xab\n"));
+            sum += amount.parse::<Decimal>().unwrap();
+            payouts.push(payout);
+        }
+        if is_one {
+            lines = vec![format!("2026-03-01,-{sum},BTC,0xab\n")];
+        }
+        let statement = format!("date,amount,currency,providerReference\n{}", lines.concat());
+        let (matched, differences) = reconciled(&context, &statement).await;
+        assert_eq!(matched, json!(0), "{differences}");
+        for payout in payouts {
+            assert_ne!(problems(&context).await, [Value::Null; 0], "one: {is_one}");
+            let sent = json!({"transactionId": "0xab"});
+            connector.report(&payout, "done", sent).await.assert_status(200);
+        }
+        assert_eq!(problems(&context).await, [Value::Null; 0], "one: {is_one}");
+    }
 }
 
 #[tokio::test]

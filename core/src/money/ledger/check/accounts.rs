@@ -29,9 +29,9 @@ impl Open {
 }
 
 /// Checks every account that was ever reconciled. A difference ends when the books have the
-/// statement's amount under one of its references, which they have for an earlier line where they had
-/// it at the time, when a later statement does not show it, or when one of any account has what the
-/// books had alone.
+/// statement's amount under one of its references, or as the payouts of its transaction, which they
+/// have for an earlier line where they had it at the time, when a later statement does not show it, or
+/// when one of any account has what the books had alone.
 pub(super) async fn check(core: &Core) -> Result<Page> {
     let checked =
         sqlx::query_scalar!(r#"select count(*) as "checked!" from last_reconciliations()"#)
@@ -61,22 +61,16 @@ pub(super) async fn check(core: &Core) -> Result<Page> {
                     and r.kind = coalesce(d.kind, r.kind)))
             and (d.side = 'books' or d.side = 'statement' and d."bookedAmount" = d.amount
             or not exists (
-            select from payment p
-            where p.connector = last.connector
-                and p.provider_reference = any (named."references")
-                and p.currency = d.currency
-                and case when p.kind in ('received', 'deposit-received', 'transfer-returned',
-                        'payout-failed', 'dispute-won')
-                    then p.amount else -p.amount end = d.amount
-                and p.kind in ('received', 'deposit-received', 'refunded', 'transfer-sent',
-                    'transfer-completed', 'transfer-returned', 'payout-sent', 'payout-confirmed',
-                    'payout-failed', 'disputed', 'dispute-won'))
-            and not exists (
-            select from refund_confirmation c
-            join payment p on p.client_id = c.client_id and p.payment_id = c.payment_id
-            where c.connector = last.connector
-                and c.provider_reference = any (named."references")
-                and p.currency = d.currency and -c.amount - c.rest = d.amount))
+                select from payments_of_line(last.connector, named."references", '{}') p
+                where p.currency = d.currency and p.amount = d.amount)
+            -- nor are the payouts of its transaction, each told by its begin or its end, the line
+            and d.amount is distinct from (
+                select sum(part.amount) from (
+                    select distinct on (p.of_order) p.amount
+                    from payments_of_line(last.connector, named."references", '{}') p
+                    where p.currency = d.currency and p.kind = 'payout-sent'
+                        and p.of_order is not null
+                    order by p.of_order, p.recorded_at, p.payment_id) part))
         order by last.connector, d."providerReference"
         "#,
     )
