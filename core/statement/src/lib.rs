@@ -103,18 +103,10 @@ impl Line {
         stored_reference(&format!("{}/{day}/{amount}", self.provider_reference))
     }
 
-    /// The contents that tell a line without a name from others.
+    /// The contents that tell a line without a name from others of its account.
     fn contents(&self) -> String {
         let Self { date, amount, currency, reference, iban, .. } = self;
         format!("{date:?}/{amount}/{currency}/{reference}/{iban}")
-    }
-
-    /// Names it by its contents; `nth` tells equal ones apart.
-    fn named(mut self, nth: usize) -> Self {
-        let text = format!("{}/{nth}", self.contents());
-        let digest = digest::digest(&digest::SHA256, text.as_bytes());
-        self.provider_reference = format!("line-{}", hex::encode(&digest.as_ref()[..16]));
-        self
     }
 }
 
@@ -152,17 +144,30 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Line>, Unreadable> {
     Ok(lines)
 }
 
-/// The lines of one statement with names for those that have none.
+/// The lines of one statement with names for those that have none: of their account and contents, and
+/// the number among equal ones.
 #[must_use]
 pub fn named(lines: Vec<Line>) -> Vec<Line> {
     let mut seen = std::collections::HashMap::new();
-    let named = lines.into_iter().map(|line| {
+    let mut name = |contents: &str| {
+        let nth = seen.entry(contents.to_owned()).or_insert(0_usize);
+        *nth += 1;
+        let digest = digest::digest(&digest::SHA256, format!("{contents}/{nth}").as_bytes());
+        format!("line-{}", hex::encode(&digest.as_ref()[..16]))
+    };
+    let named = lines.into_iter().map(|mut line| {
         if !line.provider_reference.is_empty() {
             return line;
         }
-        let nth = seen.entry(line.contents()).or_insert(0_usize);
-        *nth += 1;
-        line.named(*nth)
+        let contents = line.contents();
+        line.provider_reference = name(&contents);
+        if !line.account.is_empty() {
+            // Earlier versions took equal lines of two accounts for one payment.
+            let own = name(&format!("{contents}/{}", line.account));
+            let earlier = std::mem::replace(&mut line.provider_reference, own);
+            line.earlier_references.insert(0, earlier);
+        }
+        line
     });
     named.collect()
 }
@@ -302,6 +307,21 @@ mod tests {
         assert!(named_alike.iter().eq(expected), "{named_alike:?}");
         let without = names("", ["2026-03-01,60,EUR", "2026-03-01,60,EUR", "2026-03-01,5,EUR"]);
         assert_eq!(without.len(), 3, "{without:?}");
+    }
+
+    #[test]
+    fn equal_lines_of_two_accounts_have_names_of_their_own_in_one_statement_or_in_two() {
+        let line = |account: &str| Line { account: account.to_owned(), ..Line::default() };
+        let accounts = ["", "one", "other"];
+        let [none, one, other] = accounts.map(|account| named(vec![line(account)]).remove(0));
+        assert_ne!(one.provider_reference, other.provider_reference);
+        assert!(none.earlier_references.is_empty(), "{none:?}");
+        for line in [&one, &other] {
+            assert_eq!(line.earlier_references, [&*none.provider_reference]);
+        }
+        let names = |lines: Vec<Line>| lines.into_iter().map(|line| line.provider_reference);
+        let together = names(named(accounts.map(line).into()));
+        assert!(together.eq(names(vec![none, one, other])));
     }
 
     #[test]

@@ -172,3 +172,17 @@ async fn equal_entries_with_numbers_of_their_own_are_as_many_payments() {
         assert_eq!(made["differences"], json!([]));
     }
 }
+
+#[tokio::test]
+async fn equal_entries_without_a_name_of_two_accounts_are_two_payments() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for iban in ["NL02ABNA0123456789", "NL58ABNA0000000001"] {
+        for (matched, recorded) in [(0, 1), (1, 0)] {
+            let made = reconcile_account(&context, iban, credit("NONREF", "")).await;
+            let seen = (&made["matched"], &made["recorded"]);
+            assert_eq!(seen, (&json!(matched), &json!(recorded)), "{iban}");
+            assert_eq!(made["differences"], json!([]), "{iban}");
+        }
+    }
+}
