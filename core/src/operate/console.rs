@@ -1,7 +1,8 @@
 //! The operators' console at `/console`: pages over the operators' API. A page reads what calls show, and
 //! a form makes one call, with the roles of the operator; nothing here reads or writes by itself.
 //!
-//! - `visit` makes the calls; `view` shows members of their answers
+//! - `visit` makes the calls, `submission` those of forms, once; `view` shows members of their
+//!   answers
 //! - `list`, `form` and `action` are what pages are made of
 //! - the others are the pages: their columns, their facts, their actions
 
@@ -34,6 +35,7 @@ mod savings_plans;
 mod sign_in;
 mod signing;
 mod staff;
+mod submission;
 mod target;
 mod typed;
 mod users;

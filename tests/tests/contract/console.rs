@@ -11,6 +11,7 @@ mod partners;
 mod policies;
 mod refunds;
 mod savings_plans;
+mod second_clicks;
 mod sign_in;
 
 use std::cell::RefCell;

@@ -43,15 +43,27 @@ impl FormUse {
         if used.rows_affected() == 1 {
             return Ok(None);
         }
+        Ok(Some(self.result(core, tx).await?.unwrap_or_default()))
+    }
+
+    /// What [`FormUse::keep`] has kept of a form that was sent within ten minutes, which may be
+    /// nothing; `None` if it was not sent.
+    pub(crate) async fn result(
+        &self,
+        core: &Core,
+        conn: &mut Connection,
+    ) -> Result<Option<String>> {
         let kept = sqlx::query_scalar!(
-            "select body from idempotency_key where client_id = $1 and route = $2 and key = $3",
+            "select body from idempotency_key \
+             where client_id = $1 and route = $2 and key = $3 and expires_at > now()",
             self.client.uuid(),
             self.route,
             self.key,
         )
-        .fetch_optional(tx)
+        .fetch_optional(conn)
         .await?;
-        let Some(sealed) = kept.flatten() else { return Ok(Some(String::new())) };
+        let Some(kept) = kept else { return Ok(None) };
+        let Some(sealed) = kept else { return Ok(Some(String::new())) };
         let result = core.cipher(self.client).open(&self.context(), &sealed)?;
         let result = String::from_utf8(result);
         result.map(Some).map_err(|_| Error::invariant("read the result of a form"))

@@ -11,6 +11,7 @@ use super::form::{FieldError, Input, Kind, Typed, body};
 use super::layout::{Page, render};
 use super::sign_in::redirect;
 use super::signing::{Statement, Unsigned, leave_to_manifest, to_be_signed};
+use super::submission::Submission;
 use super::typed::CALL_KEY;
 use super::view::{self, Cell, answered};
 use super::visit::{Refused, Visit, fill, segment};
@@ -274,12 +275,15 @@ pub(super) async fn submit(
     };
     let mut attempt = Attempt { subject, action, ids, typed };
     attempt.typed.keep_call_key();
-    let Some(nonce) = visit.session.nonce(attempt.typed.get("csrfToken")) else {
+    let token = attempt.typed.get("csrfToken");
+    let Some(submission) = Submission::of(visit, token, &attempt.typed) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done. \
                       What you typed is still here; check it and send it again.";
         return attempt.render(visit, &read, StatusCode::FORBIDDEN, Some(reason), &[]).await;
     };
-    let nonce = nonce.to_owned();
+    if let Some(reply) = submission.earlier().await? {
+        return attempt.answer(visit, &read, &reply).await;
+    }
     let mut body = match body(action.inputs, action.fixed, &attempt.typed, &read) {
         Ok(body) => body,
         Err(errors) => {
@@ -296,21 +300,15 @@ pub(super) async fn submit(
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return attempt.render(visit, &read, status, None, &[error]).await;
     }
-    if !visit.session.use_form(visit.core, &nonce).await? {
+    let Call { verb, path } = action.call;
+    let (url, key) = (fill(path, &ids), attempt.typed.get(CALL_KEY));
+    let call = visit.call_once(key, verb.method(), &url, &body);
+    let Some(reply) = submission.once(action.shows_answer, call).await? else {
         let reason = "This form was sent before, and counts once. Look at the page of what it is \
                       about, and open the form anew to do it once more.";
         return attempt.render(visit, &read, StatusCode::CONFLICT, Some(reason), &[]).await;
-    }
-    let Call { verb, path } = action.call;
-    let (url, key) = (fill(path, &ids), attempt.typed.get(CALL_KEY));
-    let reply = visit.call_once(key, verb.method(), &url, &body).await;
-    match Refused::of(&reply) {
-        Some(refused) => {
-            let (at_field, above) = attempt.place(refused.reason);
-            attempt.render(visit, &read, refused.status, above.as_deref(), &at_field).await
-        }
-        None => attempt.succeed(visit, &reply),
-    }
+    };
+    attempt.answer(visit, &read, &reply).await
 }
 
 impl Attempt<'_> {
@@ -327,7 +325,12 @@ impl Attempt<'_> {
         }
     }
 
-    fn succeed(&self, visit: &Visit<'_>, reply: &Reply) -> Result<Reply> {
+    /// The page after the call.
+    async fn answer(&self, visit: &Visit<'_>, subject: &Value, reply: &Reply) -> Result<Reply> {
+        if let Some(refused) = Refused::of(reply) {
+            let (at_field, above) = self.place(refused.reason);
+            return self.render(visit, subject, refused.status, above.as_deref(), &at_field).await;
+        }
         let page = self.subject.path(self.ids);
         let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         if reply.status == StatusCode::ACCEPTED {

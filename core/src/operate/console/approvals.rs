@@ -8,6 +8,7 @@ use super::action::{Action, Subject, Verb, outcome};
 use super::form::Typed;
 use super::layout::{Page, render};
 use super::list::List;
+use super::submission::{Submission, is_done};
 use super::view::{Cell, answered, facts, state, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, empty_state, toast};
@@ -139,22 +140,33 @@ fn is_whole(approval: &Value) -> bool {
 
 /// Shows the form that makes a granted call of this operator's own again, or makes it.
 pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>) -> Result<Reply> {
+    let submission = typed.map(|typed| Submission::of(visit, typed.get("csrfToken"), typed));
     let approval = match granted(visit, id).await {
         Ok(approval) => approval,
-        Err(refused) => return render(visit, &Page::refused(&refused)),
+        Err(refused) => {
+            // The same form may have carried it out.
+            if refused.status == StatusCode::CONFLICT
+                && let Some(Some(submission)) = &submission
+                && let Some(reply) = submission.earlier().await?
+                && is_done(&reply)
+            {
+                return carried_out(visit, &reply);
+            }
+            return render(visit, &Page::refused(&refused));
+        }
     };
-    let Some(typed) = typed else { return ask(visit, &approval, StatusCode::OK, None) };
-    let Some(nonce) = visit.session.nonce(typed.get("csrfToken")) else {
+    let Some(submission) = submission else { return ask(visit, &approval, StatusCode::OK, None) };
+    let Some(submission) = submission else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
         return ask(visit, &approval, StatusCode::FORBIDDEN, Some(reason));
     };
-    if !visit.session.use_form(visit.core, nonce).await? {
+    let method: Method = text(&approval, "/method").parse().unwrap_or_default();
+    let (path, body) = (text(&approval, "/path"), Some(&approval["body"]));
+    let call = visit.call(method, &path, body.filter(|body| !body.is_null()));
+    let Some(reply) = submission.once(true, call).await? else {
         let reason = "This form was sent before, and counts once.";
         return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
-    }
-    let method: Method = text(&approval, "/method").parse().unwrap_or_default();
-    let body = Some(&approval["body"]).filter(|body| !body.is_null());
-    let reply = visit.call(method, &text(&approval, "/path"), body).await;
+    };
     if let Some(refused) = Refused::of(&reply) {
         return ask(visit, &approval, refused.status, Some(&refused.reason));
     }
@@ -163,6 +175,11 @@ pub(super) async fn carry_out(visit: &Visit<'_>, id: &str, typed: Option<&Typed>
                       again where it was made first.";
         return ask(visit, &approval, StatusCode::CONFLICT, Some(reason));
     }
+    carried_out(visit, &reply)
+}
+
+/// The page with the answer of a call.
+fn carried_out(visit: &Visit<'_>, reply: &Reply) -> Result<Reply> {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let body = html! {
         (toast(Tone::Good, "The call is carried out."))

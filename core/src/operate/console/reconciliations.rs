@@ -10,12 +10,14 @@ use super::form::{Input, Typed};
 use super::layout::{Page, render};
 use super::list::{List, titled_table};
 use super::sign_in::redirect;
+use super::submission::Submission;
 use super::view::{Cell, facts};
 use super::visit::{Refused, Visit, segment};
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
+use crate::policies::manifest::digest_hex;
 
 const SECTION: &str = "/console/ledger";
 /// Path of the page with the form.
@@ -126,7 +128,8 @@ pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     let (connector, statement) = (sent.get("connector").trim(), sent.file("statement"));
     let mut typed = Typed::default();
     typed.set("connector", connector.to_owned());
-    let Some(nonce) = visit.session.nonce(sent.get("csrfToken")) else {
+    let content = (connector, digest_hex(statement));
+    let Some(submission) = Submission::of(visit, sent.get("csrfToken"), &content) else {
         let reason = "This form is of an earlier sign-in, or not of this page: nothing was done.";
         return form(visit, &typed, StatusCode::FORBIDDEN, Some(reason), &[]);
     };
@@ -139,16 +142,17 @@ pub(super) async fn submit(visit: &Visit<'_>, body: &Bytes) -> Result<Reply> {
     if !missing.is_empty() {
         return form(visit, &typed, StatusCode::UNPROCESSABLE_ENTITY, None, &missing);
     }
-    if !visit.session.use_form(visit.core, nonce).await? {
-        let reason = "This form was sent before, and counts once. Look at the reconciliations \
-                      before you send it again.";
-        return form(visit, &typed, StatusCode::CONFLICT, Some(reason), &[]);
-    }
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("connector", connector)
         .finish();
     let file = (HeaderValue::from_static("application/octet-stream"), statement.to_vec().into());
-    let reply = visit.send(Method::POST, &format!("{CALL}?{query}"), Some(file)).await;
+    let url = format!("{CALL}?{query}");
+    let call = visit.send(Method::POST, &url, Some(file));
+    let Some(reply) = submission.once(true, call).await? else {
+        let reason = "This form was sent before, and counts once. Look at the reconciliations \
+                      before you send it again.";
+        return form(visit, &typed, StatusCode::CONFLICT, Some(reason), &[]);
+    };
     match Refused::of(&reply) {
         Some(refused) => form(visit, &typed, refused.status, Some(&refused.reason), &[]),
         None => {

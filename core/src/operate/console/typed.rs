@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use maud::{Markup, html};
+use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -18,7 +19,7 @@ use crate::http::form::Form;
 pub(super) const CALL_KEY: &str = "callKey";
 
 /// Names and values of a form, as a browser sent them or as they are shown at first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Typed(BTreeMap<String, String>);
 
 impl Typed {

@@ -16,6 +16,7 @@ use crate::http::cookie::{self, SameSite};
 use crate::http::reply::Reply;
 use crate::http::request::Head;
 use crate::platform::crypto::{Secret, constant_time_eq, sha256};
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
 /// The session's cookie.
@@ -191,14 +192,18 @@ impl Session {
     }
 
     /// Uses a form up; `false` if it was sent before. Of two at once, one is the first.
-    pub(in crate::operate) async fn use_form(&self, core: &Core, nonce: &str) -> Result<bool> {
+    pub(in crate::operate) async fn use_form(
+        &self,
+        conn: &mut Connection,
+        nonce: &str,
+    ) -> Result<bool> {
         let used = sqlx::query!(
             "insert into operator_form (session_id, nonce, sent_at) values ($1, $2, now()) \
              on conflict (session_id, nonce) do nothing",
             self.id,
             nonce,
         )
-        .execute(&core.db)
+        .execute(conn)
         .await?;
         Ok(used.rows_affected() == 1)
     }
