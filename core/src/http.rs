@@ -4,7 +4,7 @@
 pub(crate) mod cookie;
 pub(crate) mod csv;
 pub(crate) mod device;
-mod error_envelope;
+pub(crate) mod error_envelope;
 pub mod event_stream;
 pub mod fields;
 pub mod file_stream;

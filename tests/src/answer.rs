@@ -18,9 +18,17 @@ pub struct Answer {
 
 impl Answer {
     /// An answer of the edge. Panics when it breaks a promise that every answer keeps: a request
-    /// id, a caching rule, an envelope on errors, and no code that its route does not declare.
+    /// id, a caching rule, an envelope on errors whose codes are logged, and no code that its route
+    /// does not declare.
     pub fn of_edge(method: &Method, path: &str, reply: Reply) -> Self {
-        Self::new(reply.status, reply.headers, reply.body).checked(method, path)
+        let mut logged: Vec<_> = reply.codes.iter().map(|code| code.as_str().to_owned()).collect();
+        let answer = Self::new(reply.status, reply.headers, reply.body).checked(method, path);
+        let codes = answer.codes();
+        if !codes.is_empty() {
+            logged.sort();
+            assert_eq!(logged, codes, "{method} {path}: codes for the log and of the envelope");
+        }
+        answer
     }
 
     /// An answer of the operators' API. Panics when it breaks a promise that every answer keeps: a

@@ -24,6 +24,7 @@ use self::request::key;
 use self::request_digest::RequestDigest;
 use crate::Core;
 use crate::auth::caller::Caller;
+use crate::http::error_envelope::codes_of;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::platform::db::Connection;
@@ -348,6 +349,10 @@ impl ClaimedKey {
                         true => Reply::empty(status),
                         false => Reply::with_body(status, "application/json", Bytes::from(body)),
                     };
+                    // For the log and the metrics, as the first time.
+                    if status.is_client_error() {
+                        reply.codes = codes_of(&reply.body);
+                    }
                     reply.set("idempotency-replayed", "true");
                     Ok(reply)
                 }

@@ -31,6 +31,14 @@ impl Refusal {
     }
 }
 
+/// The codes of an envelope, in its order; none of another body.
+pub(crate) fn codes_of(body: &[u8]) -> Vec<Code> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let names = body["errors"].as_object().into_iter().flat_map(Map::keys);
+    let known = |name: &String| Code::ALL.iter().copied().find(|code| code.as_str() == name);
+    names.filter_map(known).collect()
+}
+
 impl Code {
     /// The place with its cause and cure, relative to the public URL.
     pub(crate) fn documentation(self) -> String {
