@@ -6,7 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod entries;
 pub(crate) mod position;
-mod treasury;
+pub(crate) mod settled;
 mod watch;
 
 use chrono::{DateTime, Utc};

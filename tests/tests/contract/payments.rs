@@ -10,6 +10,7 @@ mod payouts;
 mod races;
 mod refunds;
 mod returns;
+mod settled;
 mod statements;
 mod told;
 mod unknown_orders;

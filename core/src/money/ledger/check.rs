@@ -1,8 +1,10 @@
 //! The books against themselves, the orders and the accounts at providers: every entry balances, the
-//! postings of every order are those of its state, and nothing is open of the last reconciliation.
+//! postings of every order are those of its state, nothing is open of the last reconciliation, and
+//! what is settled is what was posted.
 
 mod accounts;
 mod refunds;
+mod settled;
 
 use std::borrow::Cow;
 
@@ -34,30 +36,35 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// Checks the page that begins behind `after`; orders come first, then entries, then
-/// accounts.
+/// Checks the page that begins behind `after`; orders come first, then entries, then the accounts at
+/// providers, then what is settled.
 ///
 /// # Errors
 /// 422 for another `after` than a page's; the database's.
 pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
     let unknown = || Denial::unprocessable("after: the `next` of the page before");
+    let parse = |id: &str| id.parse::<Uuid>().map_err(|_| unknown());
     match after.map(|after| after.split_once('/')) {
         None => orders(core, 0).await,
         Some(Some(("orders", number))) => {
             orders(core, number.parse().map_err(|_| unknown())?).await
         }
         Some(Some(("entries", last))) => match last.split_once('/') {
-            Some((client, entry)) => {
-                let parse = |id: &str| id.parse::<Uuid>().map_err(|_| unknown());
-                entries(core, parse(client)?.into(), parse(entry)?).await
-            }
+            Some((client, entry)) => entries(core, parse(client)?.into(), parse(entry)?).await,
             // An earlier edge has kept an id alone, which says nothing in this order.
             None => {
-                last.parse::<Uuid>().map_err(|_| unknown())?;
+                parse(last)?;
                 entries(core, Uuid::nil().into(), Uuid::nil()).await
             }
         },
-        Some(Some(("accounts", ""))) => accounts::check(core).await,
+        Some(Some(("accounts", ""))) => {
+            let page = accounts::check(core).await?;
+            Ok(Page { next: Some(settled::after(Uuid::nil(), Uuid::nil())), ..page })
+        }
+        Some(Some(("settled", last))) => {
+            let (client, account) = last.split_once('/').ok_or_else(unknown)?;
+            settled::check(core, parse(client)?, parse(account)?).await
+        }
         Some(_) => Err(unknown().into()),
     }
 }

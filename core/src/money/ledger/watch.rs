@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::check::{Page, check};
-use super::treasury;
+use super::settled;
 use crate::Core;
 use crate::platform::error::Result;
 
@@ -49,13 +49,13 @@ impl Core {
             Duration::from_nanos(took) >= PIECE
         };
         loop {
-            match treasury::settle(self).await {
+            match settled::settle(self).await {
                 Ok(true) if is_over() => return self.keep_place(&round).await,
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
                     // The books are checked all the same.
-                    tracing::warn!(%error, "the treasury could not be settled");
+                    tracing::warn!(%error, "the books could not be settled");
                     break;
                 }
             }
@@ -88,7 +88,7 @@ impl Core {
     }
 
     async fn end_round(&self, round: &Round) -> Result<()> {
-        let treasury = treasury::sums(self).await?;
+        let treasury = settled::treasury(self).await?;
         sqlx::query!(
             "update ledger_check set claimed_until = now(), \
                  due_at = now() + make_interval(secs => $2::int), place = null, checked = 0, \

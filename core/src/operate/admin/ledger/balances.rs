@@ -1,5 +1,5 @@
-//! `GET /admin/v1/ledger/balances`: sums of all postings. Those that the treasury keeps
-//! answer none of it: they are by asset over all books, of one kind of account, and as of now.
+//! `GET /admin/v1/ledger/balances`: what is settled of each account, with the postings since. At an
+//! earlier time it is that without the postings of what happened later.
 
 use chrono::{DateTime, Utc};
 use http::Method;
@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::money::ledger::settled;
 use crate::money::payments::store::currency_of;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Paging, Search, check_after, limit};
@@ -59,24 +60,39 @@ impl Endpoint for ReadBalances {
         _: Operator,
         Search { criteria, paging }: Search<Criteria>,
     ) -> Result<Page<Balance>> {
+        let mut tx = core.db.begin().await?;
         if let Some(after) = criteria.after {
             let exists = sqlx::query_scalar!(
                 r#"select exists (select from ledger_account where account_id = $1) as "exists!""#,
                 after,
             );
-            check_after(exists.fetch_one(&core.db).await?)?;
+            check_after(exists.fetch_one(&mut *tx).await?)?;
         }
         let currency = criteria.currency.map(|text| currency_of(core, &text).0);
+        let place = settled::place(&mut tx).await?;
         let rows = sqlx::query!(
             r#"
-            select a.account_id, c.slug, a.kind, a.currency, a.holder,
-                -- an outer join, which the planner leaves out if no time is asked for
-                coalesce((select sum(p.amount) from ledger_posting p
-                    left join ledger_entry e
-                        on e.client_id = p.client_id and e.entry_id = p.entry_id
-                    where p.client_id = a.client_id and p.account_id = a.account_id
-                        and ($3::timestamptz is null or e.occurred_at <= $3)), 0) as "balance!"
+            with moved as (
+                select p.client_id, p.account_id, sum(e.sign * p.amount) as amount
+                from (
+                    select client_id, entry_id, 1 as sign from ledger_entry
+                    where entry_id > $6 and entry_id > (select settled_place from ledger_check)
+                    union all
+                    -- none if no time is asked for
+                    select client_id, entry_id, -1 as sign from ledger_entry where occurred_at > $3
+                ) e
+                join client c on c.client_id = e.client_id
+                join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
+                where $1::text is null or c.slug = $1
+                group by p.client_id, p.account_id
+            )
+            select a.account_id as "account_id!", c.slug as "slug!", a.kind as "kind!",
+                a.currency as "currency!", a.holder as "holder!",
+                coalesce(s.amount, 0) + coalesce(m.amount, 0) as "balance!"
             from ledger_account a join client c on c.client_id = a.client_id
+            left join ledger_settled s
+                on s.client_id = a.client_id and s.account_id = a.account_id
+            left join moved m on m.client_id = a.client_id and m.account_id = a.account_id
             where ($1::text is null or c.slug = $1) and ($2::text is null or a.currency = $2)
                 and ($5::uuid is null or (c.slug, a.kind, a.currency, a.holder, a.account_id) > (
                     select lc.slug, l.kind, l.currency, l.holder, l.account_id
@@ -89,8 +105,9 @@ impl Endpoint for ReadBalances {
             criteria.at,
             paging.rows_max(),
             criteria.after,
+            place,
         )
-        .fetch_all(&core.db)
+        .fetch_all(&mut *tx)
         .await?;
         let balances = rows.into_iter().map(|row| Balance {
             account_id: row.account_id,

@@ -23,10 +23,12 @@ impl Endpoint for CheckLedger {
     const ROLES: &'static [Role] = &[Role::Viewer, Role::Treasury, Role::Compliance];
     const DOC: Doc = Doc {
         summary: "Check the books",
-        details: "Recomputes a page of orders, then of entries, then the accounts at providers: \
-                  orders whose postings do not fit their state or that owe a refund of 90 days \
-                  ago, entries that do not balance, and what is open of each account's last \
-                  reconciliation. `after` with the answer's `next` continues, until it is null.",
+        details: "Recomputes a page of orders, then of entries, then the accounts at providers, \
+                  then settled sums: orders whose postings do not fit their state or that owe a \
+                  refund of 90 days ago, entries that do not balance, what is open of each \
+                  account's last reconciliation, and accounts whose settled sum is not that of \
+                  their postings; one of 20,000 postings and more is checked with its book, whose \
+                  sums come to zero. `after` with the answer's `next` continues, until it is null.",
         query: &[optional("after", Kind::Text, "The `next` of the page before.")],
         answer: r#"{"checked": 412, "problems": [{"subject": "order 1234567890123456",
             "problem": "it is completed, and its payout was not booked"}], "next": null}"#,
@@ -72,7 +74,7 @@ pub struct Checked {
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "LedgerProblem")]
 struct Problem {
-    /// The order, the entry or the account.
+    /// The order, the entry, the account or the book.
     subject: String,
     /// The finding, in words.
     problem: String,
