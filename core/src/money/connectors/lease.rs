@@ -327,7 +327,9 @@ async fn take(
                     select client_id, command_id, created_at from unrouted) found) placed
             order by turn, random() limit $3
         )
-        update command c set connector = $1, attempt = c.attempt + 1, lease_token = $4,
+        update command c set connector = $1, lease_token = $4,
+            -- one of the sandbox that was lost has done nothing: its transaction has all that it does
+            attempt = case when $6 then c.attempt else c.retries end + 1,
             lease_seconds = $5, result_digest = null,
             leased_until = now() + make_interval(secs => $5::int)
         from due where c.client_id = due.client_id and c.command_id = due.command_id

@@ -11,7 +11,7 @@ use crate::money::payments::{self, PaymentKind, Recorded, Report};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::state::Cause;
-use crate::trading::orders::status::{Event, NotApplied, apply_in};
+use crate::trading::orders::status::{Event, apply_in, unless_forbidden};
 
 /// A movement of money or coins.
 pub(super) struct Fact<'a> {
@@ -76,15 +76,12 @@ pub(super) async fn apply<E: Event>(
     event: &E,
     connector: &str,
 ) -> Result<Vec<Cause>> {
-    match Box::pin(apply_in(conn, core, key, event, connector)).await {
-        Ok(applied) => Ok(vec![applied.cause]),
-        Err(NotApplied::Failed(error)) => Err(error),
-        Err(refused) => {
-            let OrderKey { client, order } = key;
-            tracing::warn!(%client, %order, ?refused, "an order does not follow its connector");
-            Ok(Vec::new())
-        }
+    let applied = unless_forbidden(Box::pin(apply_in(conn, core, key, event, connector)).await)?;
+    if applied.is_none() {
+        let OrderKey { client, order } = key;
+        tracing::warn!(%client, %order, "an order does not follow its connector");
     }
+    Ok(applied.map(|applied| applied.cause).into_iter().collect())
 }
 
 /// The amount and the currency of the payout that a connector has reported under this reference, of

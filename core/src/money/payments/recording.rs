@@ -26,10 +26,12 @@ use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
-use crate::platform::error::{Error, Result};
+use crate::platform::error::Result;
 use crate::platform::settings::Unexpected;
 use crate::trading::orders::state::{Cause, OrderStatus};
-use crate::trading::orders::status::{Applied, Event, NotApplied, OrderEvent, apply_recorded};
+use crate::trading::orders::status::{
+    Applied, Event, NotApplied, OrderEvent, apply_recorded, unless_forbidden,
+};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal};
@@ -381,14 +383,7 @@ impl Recording<'_> {
     }
 
     fn follow(&mut self, applied: Result<Applied, NotApplied>) -> Result<()> {
-        match applied {
-            Ok(applied) => self.causes.push(applied.cause),
-            Err(NotApplied::Failed(error)) => return Err(error),
-            Err(NotApplied::Refused(reason)) => {
-                return Err(Error::invariant(reason));
-            }
-            Err(NotApplied::Forbidden { .. } | NotApplied::NoSuchOrder) => {}
-        }
+        self.causes.extend(unless_forbidden(applied)?.map(|applied| applied.cause));
         Ok(())
     }
 }

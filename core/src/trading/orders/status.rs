@@ -118,17 +118,17 @@ impl Retryable for NotApplied {
     }
 }
 
-/// The effect of an event; `None` where the order's state, or something else, forbids it.
+/// The effect of an event; `None` where the order's state forbids it.
 ///
 /// # Errors
-/// The one that it failed with.
+/// The one that it failed with. What is refused otherwise is an error, too: a part of it may have been
+/// written, which the transaction gives up.
 pub(crate) fn unless_forbidden<T>(applied: Result<T, NotApplied>) -> Result<Option<T>> {
     match applied {
         Ok(applied) => Ok(Some(applied)),
+        Err(NotApplied::NoSuchOrder | NotApplied::Forbidden { .. }) => Ok(None),
+        Err(NotApplied::Refused(reason)) => Err(Error::invariant(reason)),
         Err(NotApplied::Failed(error)) => Err(error),
-        Err(NotApplied::NoSuchOrder | NotApplied::Forbidden { .. } | NotApplied::Refused(_)) => {
-            Ok(None)
-        }
     }
 }
 

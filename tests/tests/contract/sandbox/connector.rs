@@ -53,6 +53,24 @@ async fn orders_of_every_scenario_are_commanded_and_told_and_their_books_are_cle
 }
 
 #[tokio::test]
+async fn an_order_is_given_back_although_an_edge_died_with_its_payout() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let token = acme.token().await;
+    let magic = json!({"partnerOrderIdentifier": "sandbox-returned"});
+    let order = OrderFixture::confirmed(&acme, &token, json!(100), magic).await;
+    assert_eq!(settle(&context).await, 1, "it is paid");
+    let died = "update command set attempt = attempt + 1, lease_token = gen_random_uuid(), \
+        leased_until = now() - interval '1 second' where kind = 'payout.send'";
+    sqlx::query(died).execute(context.db()).await.unwrap();
+    assert_eq!(settle(&context).await, 1);
+    assert_eq!(order.seen(&context).await["status"], "refunded");
+    let told = "select count(*) from event where type = 'order.refunded'";
+    assert_eq!(count(&context, told).await, 1);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_payment_that_an_operator_gives_back_is_given_back_by_the_sandbox() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
