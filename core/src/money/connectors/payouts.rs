@@ -221,7 +221,8 @@ pub(super) async fn amount_due(
 }
 
 /// Takes back the payout of an order whose coins or money cannot have left: no connector holds it,
-/// and every attempt so far has said that nothing was sent. `true` if another one is under way.
+/// and every attempt so far has said that nothing was sent. The recipient of a transfer is deleted with
+/// it. `true` if another one is under way.
 ///
 /// # Errors
 /// The database's.
@@ -230,7 +231,8 @@ pub(crate) async fn withdraw_payout(
     OrderKey { client, order }: OrderKey,
 ) -> Result<bool, sqlx::Error> {
     sqlx::query!(
-        "update command set state = 'rejected', finished_at = now(), checkpoint = null \
+        "update command set state = 'rejected', finished_at = now(), checkpoint = null, \
+             sealed_body = case when kind <> 'transfer.send' then sealed_body end \
          where client_id = $1 and order_id = $2 and kind in ('payout.send', 'transfer.send') \
              and state = 'open' and attempt = retries",
         client.uuid(),
