@@ -228,12 +228,7 @@ impl Recording<'_> {
                 self.apply(conn, SaleEvent::Refund { reason }).await
             }
             // A part of it is still with us.
-            (OrderStatus::InProgress, Side::Buy) => {
-                self.apply(conn, OrderEvent::Hold { reason }).await
-            }
-            (OrderStatus::InProgress, Side::Sell) => {
-                self.apply(conn, SaleEvent::Hold { reason }).await
-            }
+            (OrderStatus::InProgress, _) => self.hold(conn, reason).await,
             _ => Ok(()),
         }
     }
@@ -323,11 +318,8 @@ impl Recording<'_> {
             .execute(&mut *conn)
             .await?;
         }
-        let reason = Some(self.report.reason.clone().unwrap_or_else(|| reason.to_owned()));
-        match order.amounts.side {
-            Side::Buy => self.apply(conn, OrderEvent::Hold { reason }).await,
-            Side::Sell => self.apply(conn, SaleEvent::Hold { reason }).await,
-        }
+        let reason = self.report.reason.clone().unwrap_or_else(|| reason.to_owned());
+        self.hold(conn, Some(reason)).await
     }
 
     /// Books a payout that came back: first what had left beyond what was owed, last what was kept
@@ -371,6 +363,15 @@ impl Recording<'_> {
         });
         let event = NewEvent { kind, order_id: Some(order.key.order), payload };
         Ok(events::record(conn, self.core, order.key.client, event, None).await?)
+    }
+
+    /// Lets its order wait.
+    async fn hold(&mut self, conn: &mut Connection, reason: Option<String>) -> Result<()> {
+        match self.order.as_ref().map(|order| order.amounts.side) {
+            Some(Side::Buy) => self.apply(conn, OrderEvent::Hold { reason }).await,
+            Some(Side::Sell) => self.apply(conn, SaleEvent::Hold { reason }).await,
+            None => Ok(()),
+        }
     }
 
     /// Lets its order follow the payment; it stays as it is where its state forbids that.

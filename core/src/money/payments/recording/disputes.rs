@@ -11,7 +11,6 @@ use crate::money::payments::report::Report;
 use crate::notify::events::EventType;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use crate::trading::orders::status::OrderEvent;
 use crate::trading::quotes::Side;
 use rampart_types::OrderId;
 
@@ -27,7 +26,7 @@ impl Recording<'_> {
         }
         self.record_event(conn, EventType::OrderDisputed).await?;
         match self.order.as_ref().map(|order| order.amounts.side) {
-            Some(Side::Buy) => self.hold(conn, DISPUTED).await,
+            Some(Side::Buy) => self.hold(conn, Some(DISPUTED.to_owned())).await,
             _ => Ok(()),
         }
     }
@@ -41,7 +40,7 @@ impl Recording<'_> {
         let reason =
             earlier::taken_back(conn, connector, provider_reference, key, currency).await?;
         match reason {
-            Some(reason) => self.hold(conn, reason).await,
+            Some(reason) => self.hold(conn, Some(reason.to_owned())).await,
             None => Ok(()),
         }
     }
@@ -194,10 +193,5 @@ impl Recording<'_> {
         let part = gone.min(position.owed(Suspense, &self.currency)).min(disputed);
         let postings = [self.line(Suspense, part), self.line(Dispute, -part)];
         Ok(post(conn, self.core, kind, &self.subject(), &postings).await?)
-    }
-
-    async fn hold(&mut self, conn: &mut Connection, reason: &str) -> Result<()> {
-        let reason = Some(reason.to_owned());
-        self.apply(conn, OrderEvent::Hold { reason }).await
     }
 }
