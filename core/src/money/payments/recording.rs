@@ -306,9 +306,13 @@ impl Recording<'_> {
         if self.currency != order.amounts.payout().1 {
             return Ok(());
         }
-        // It may be sent again, whoever reports that it failed.
-        end_payout(conn, order.key).await?;
-        if order.amounts.side == Side::Buy {
+        // It may be sent again, whoever reports that it failed, unless it was sent since.
+        let is_owed =
+            self.position(conn).await?.owed(PayoutPayable, &self.currency) > Decimal::ZERO;
+        if is_owed {
+            end_payout(conn, order.key).await?;
+        }
+        if is_owed && order.amounts.side == Side::Buy {
             sqlx::query!(
                 "update buy_order set transaction_id = null \
                  where client_id = $1 and order_id = $2 and status in ('in progress', 'blocked')",

@@ -60,6 +60,37 @@ async fn coins_that_an_operator_knows_to_have_failed_are_sent_again_once_their_o
 }
 
 #[tokio::test]
+async fn coins_that_were_sent_again_are_not_those_whose_failure_is_told_once_more() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let first = connector.answer_next("done", json!({"transactionId": "0xab"})).await;
+    let failed = json!({"id": "f", "kind": "payout.failed", "commandId": first["id"],
+        "occurredAt": "2026-03-01T12:10:00Z", "providerReference": "0xab"});
+    connector.event(failed).await.assert_status(200);
+    order.event(&context, "release").await.assert_status(200);
+    connector.answer_next("done", json!({"transactionId": "0xcd"})).await;
+    let again = json!({"partner": "acme", "kind": "payout-failed", "connector": "manual",
+        "amount": first["body"]["amount"], "currency": first["body"]["asset"],
+        "providerReference": "0xab", "orderId": order.id, "reason": "no block has it"});
+    context.admin(Method::POST, "/admin/v1/payments", again).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "blocked", "an operator looks at it");
+    let out = "select count(*) from buy_order where transaction_id = '0xcd'";
+    assert_eq!(count(&context, out).await, 1);
+    let done = "select count(*) from command where kind = 'payout.send' and state = 'done'";
+    assert_eq!(count(&context, done).await, 1);
+
+    order.event(&context, "release").await.assert_status(200);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "transactionId": "0xcd",
+        "occurredAt": "2026-03-01T12:20:00Z", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "completed");
+    let told = "select count(*) from event where type = 'order.sent'";
+    assert_eq!(count(&context, told).await, 2, "once for each time that coins have left");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn coins_whose_currency_is_not_their_asset_are_refused_until_it_is_told_which_they_are() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
