@@ -7,19 +7,21 @@ use rampart_tests::wallet::Wallet;
 use super::*;
 
 #[tokio::test]
-async fn an_order_that_expires_or_is_cancelled_cancels_its_payment() {
+async fn an_order_that_ends_unpaid_cancels_its_payment() {
     let shop = Shop::open().await;
     let wallet = Wallet::new(7).address();
     let (expired, cancelled) = (shop.order(100, &wallet).await, shop.order(100, &wallet).await);
-    let refused = shop.order(100, &wallet).await;
+    let (denied, refused) = (shop.order(100, &wallet).await, shop.order(100, &wallet).await);
     for create in shop.connector.lease(100).await {
         let order = create["body"]["orderId"].as_i64().unwrap();
         let outcome = if order == refused { "rejected" } else { "done" };
         let result = json!({"providerReference": format!("pi-{order}")});
         shop.connector.report(&create, outcome, result).await.assert_status(200);
     }
-    let path = format!("/admin/v1/orders/{cancelled}/events");
-    shop.decide(&path, json!({"event": "cancel"})).await.assert_status(200);
+    for (order, event) in [(cancelled, "cancel"), (denied, "payment-denied")] {
+        let path = format!("/admin/v1/orders/{order}/events");
+        shop.decide(&path, json!({ "event": event })).await.assert_status(200);
+    }
     shop.context.clock().advance(TimeDelta::seconds(901));
     assert_eq!(expire_due(shop.context.core()).await.unwrap(), 1);
     let mut cancels = Vec::new();
@@ -30,7 +32,7 @@ async fn an_order_that_expires_or_is_cancelled_cancels_its_payment() {
         cancels.push(order);
     }
     cancels.sort_unstable();
-    let mut ended = [expired, cancelled];
+    let mut ended = [expired, cancelled, denied];
     ended.sort_unstable();
     assert_eq!(cancels, ended);
 }

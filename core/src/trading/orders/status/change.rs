@@ -284,7 +284,7 @@ impl<'a> Change<'a> {
                 Box::pin(command_payout(tx, core, key)).await?;
                 Ok(report_payout_again(tx, core, key).await?)
             }
-            Cause::Expired | Cause::Cancelled => {
+            Cause::Expired | Cause::Cancelled | Cause::PaymentDenied => {
                 Box::pin(command_cancellation(tx, core, key)).await
             }
             _ => Ok(()),
