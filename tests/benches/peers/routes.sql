@@ -1,7 +1,7 @@
 -- Routes of the money of every method but one and of all coins for live partners, behind those of many
 -- others; partner `@partner@` is one that operators have taken live.
 insert into connector (name, capabilities, created_by, created_at)
-values ('bench', '{payment.start}', 'benchmark', now())
+values ('bench', '{payment.create,payout.send,screening.check}', 'benchmark', now())
 on conflict do nothing;
 
 insert into route (position, partner, payment_method, direction, connector)

@@ -265,7 +265,7 @@ impl SealedCommand {
                  direction, payment_method, asset, sealed_body, user_id, due_at, created_at, \
                  state, attempt, finished_at, sealed_result, traceparent, tracestate) \
              select client_id, command_id, kind, order_id, idempotency_key, \
-                 coalesce(connector, routed_connector(client_id, direction, payment_method, asset)), \
+                 coalesce(asked.connector, route.connector), \
                  direction, payment_method, asset, sealed_body, user_id, \
                  rampart_now() + delay_ms * interval '1 millisecond', clock_timestamp(), \
                  state, case when state = 'done' then 1 else 0 end, \
@@ -275,6 +275,7 @@ impl SealedCommand {
                  $13::text[], $14::bytea[], $15::text[], $16::text[]) as asked (client_id, command_id, \
                  kind, order_id, idempotency_key, connector, direction, payment_method, asset, \
                  sealed_body, user_id, delay_ms, state, sealed_result, traceparent, tracestate) \
+             left join lateral leg_route(client_id, direction, payment_method, asset) route on true \
              on conflict on constraint command_idempotency_key_key do nothing",
             &column(commands, |one| one.client),
             &column(commands, |one| one.id),

@@ -45,11 +45,12 @@ async fn move_batch(conn: &mut Connection) -> Result<u64, sqlx::Error> {
             select distinct client_id, direction, payment_method, asset, connector from command
             where state = 'open' and attempt = 0 and direction is not null
         ), strayed as materialized (
-            select client_id, direction, payment_method, asset, connector from leg
-            where connector is distinct from
-                routed_connector(client_id, direction, payment_method, asset)
+            select leg.*, route.connector as routed
+            from leg left join lateral leg_route(client_id, direction, payment_method, asset) route
+                on true
+            where leg.connector is distinct from route.connector
         ), due as (
-            select c.client_id, c.command_id from strayed s join command c
+            select c.client_id, c.command_id, s.routed from strayed s join command c
                 on c.client_id = s.client_id and c.direction = s.direction
                     and c.payment_method is not distinct from s.payment_method
                     and c.asset is not distinct from s.asset
@@ -58,9 +59,7 @@ async fn move_batch(conn: &mut Connection) -> Result<u64, sqlx::Error> {
             order by c.created_at, c.command_id limit $1
             for update of c skip locked
         )
-        update command c
-        set connector = routed_connector(c.client_id, c.direction, c.payment_method, c.asset)
-        from due
+        update command c set connector = due.routed from due
         where c.client_id = due.client_id and c.command_id = due.command_id
             and c.state = 'open' and c.attempt = 0
         "#,

@@ -102,7 +102,7 @@ impl FromIterator<Route> for Routes {
 }
 
 impl Routes {
-    /// The connector of a leg; the first match counts. Also in SQL, as `routed_connector`: a test
+    /// The connector of a leg; the first match counts. Also in SQL, as `leg_route`: a test
     /// client's legs go only where a route names the client.
     pub fn connector(
         &self,

@@ -260,8 +260,7 @@ pub(super) async fn insert(
                 direction, payment_method, asset, sealed_body, state, attempt, due_at, created_at,
                 finished_at, report_due_at, traceparent, tracestate)
             select client_id, command_id, command_kind, order_id, command_key,
-                coalesce(command_connector, routed_connector(
-                    client_id, command_direction, command_method, command_asset)),
+                coalesce(command_connector, route.connector),
                 command_direction, command_method, command_asset,
                 command_body, command_state,
                 case when command_state = 'done' then 1 else 0 end,
@@ -269,7 +268,9 @@ pub(super) async fn insert(
                 case when command_state = 'done' then now() end,
                 rampart_now() + command_report_ms * interval '1 millisecond',
                 traceparent, tracestate
-            from made where command_id is not null
+            from made left join lateral leg_route(
+                client_id, command_direction, command_method, command_asset) route on true
+            where command_id is not null
         ), answered as (
             update idempotency_key k set status = made.answer_status, body = made.answer_body,
                 user_id = made.user_id
