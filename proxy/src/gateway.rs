@@ -59,12 +59,16 @@ const ADDRESS_IDLE_MIN: Duration = Duration::from_secs(600);
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// Most bytes of bodies on each private listener at once.
 const PRIVATE_BODY_MEMORY: usize = 64 * 1024 * 1024;
+/// The same of callers who are not proven, whose sign-in forms are small.
+const STRANGERS_BODY_MEMORY: usize = 8 * 1024 * 1024;
 
 /// A listener's side of the core: what stands between the wire and the endpoints.
 pub(crate) struct Gateway {
     core: Arc<Core>,
     listener: ListenerKind,
     bodies: BodyMemory,
+    /// For bodies of a private listener's callers who are not proven.
+    strangers: BodyMemory,
     lifecycle: Arc<Lifecycle>,
     preferred_address: PreferredAddress,
     /// Those of the upstream's name.
@@ -143,6 +147,7 @@ impl Gateway {
             core,
             listener,
             bodies,
+            strangers: BodyMemory::new(STRANGERS_BODY_MEMORY, STRANGERS_BODY_MEMORY / 8),
             lifecycle,
             preferred_address: PreferredAddress::default(),
             lookups: Lookups::default(),

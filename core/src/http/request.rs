@@ -9,6 +9,7 @@ use http::header::{COOKIE, HeaderMap};
 use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
+use crate::platform::error::Result;
 
 /// Longest path with its query, in bytes (section 1 of the contract).
 pub const TARGET_BYTES_MAX: usize = 8 * 1024;
@@ -79,6 +80,21 @@ impl Entity {
 impl From<Bytes> for Entity {
     fn from(bytes: Bytes) -> Self {
         Self::Bytes(bytes)
+    }
+}
+
+/// The body of a request whose caller is looked at first.
+pub trait UnreadBody: Send {
+    /// Reads the body; those of callers who are not `proven` have little memory together.
+    ///
+    /// # Errors
+    /// The refusal of a body that is too large, too slow or malformed, or for which there is no memory.
+    fn read(self, proven: bool) -> impl Future<Output = Result<Bytes>> + Send;
+}
+
+impl UnreadBody for Bytes {
+    async fn read(self, _proven: bool) -> Result<Bytes> {
+        Ok(self)
     }
 }
 

@@ -35,13 +35,11 @@ pub mod waits;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use self::caller::Connector;
 use crate::Core;
 use crate::endpoint::private_api;
 use crate::http::reply::Reply;
-use crate::http::request::Head;
+use crate::http::request::{Head, UnreadBody};
 use crate::platform::error::Result;
 
 /// Largest body of the connectors' API in bytes: a provider's report, with room.
@@ -49,14 +47,19 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
 impl Core {
     /// Answers a request of the connectors' listener. Always answers.
-    pub async fn connectors(self: &Arc<Self>, head: Head, body: Bytes) -> Reply {
+    pub async fn connectors(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Reply {
         let request_id = head.request_id.clone();
         private_api::reply(&request_id, self.answer_connector(head, body)).await
     }
 
-    async fn answer_connector(self: &Arc<Self>, head: Head, body: Bytes) -> Result<Reply> {
-        // Before the path is looked at: a stranger learns nothing of what exists.
+    async fn answer_connector(
+        self: &Arc<Self>,
+        head: Head,
+        body: impl UnreadBody,
+    ) -> Result<Reply> {
+        // Before the path is looked at: a stranger learns nothing of what exists, and takes no memory.
         let connector = Connector::log_in(self, &head).await?;
+        let body = body.read(true).await?;
         let found = private_api::find(self.connectors_api, &head, &body, BODY_BYTES_MAX)?;
         Ok(private_api::run(self, found, head, body, connector).await)
     }

@@ -44,7 +44,6 @@ mod visit;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use self::form::Typed;
@@ -55,7 +54,7 @@ use self::target::{Target, page};
 use self::visit::{Refused, Visit};
 use crate::Core;
 use crate::http::reply::Reply;
-use crate::http::request::{BODY_BYTES_MAX, Head};
+use crate::http::request::{Head, UnreadBody};
 use crate::operate::admin::browser::check_origin;
 use crate::operate::admin::login::alarm;
 use crate::operate::admin::login::session::Session;
@@ -68,14 +67,13 @@ pub(super) fn has(path: &str) -> bool {
 }
 
 /// Answers a request of a page.
-pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Result<Reply> {
+pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: impl UnreadBody) -> Result<Reply> {
     if let Err(refusal) = check_origin(head) {
         return cross_site::lead_on(NAME, head).ok_or(refusal);
     }
     let is_post = head.method == Method::POST;
     if is_post && head.path == SIGN_IN {
-        let is_small = body.len() <= BODY_BYTES_MAX;
-        let typed = if is_small { Typed::read(body) } else { Typed::default() };
+        let typed = Typed::read(&body.read(false).await?);
         return sign_in::submit(core, head, &typed).await;
     }
     let Some(session) = Session::find(core, head).await? else {
@@ -101,12 +99,13 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: &Bytes) -> Resul
         return Ok(redirect(ROOT));
     }
     let visit = Visit { core, head, session: &session };
+    let body = body.read(true).await?;
     if is_post && head.path == reconciliations::UPLOAD {
-        return Box::pin(reconciliations::submit(&visit, body)).await;
+        return Box::pin(reconciliations::submit(&visit, &body)).await;
     }
     // The listener bounds it.
     let typed = match is_post {
-        true => Typed::sent(&head.headers, body),
+        true => Typed::sent(&head.headers, &body),
         false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
     };
     if is_post && head.path == "/console/sign-out" {

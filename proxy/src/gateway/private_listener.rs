@@ -1,6 +1,7 @@
 //! The listeners for operators, connectors and operations: JSON errors, and no credential of a partner.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,19 +9,17 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderValue, Method, StatusCode};
 use pingora_core::protocols::http::ServerSession;
-use pingora_error::Result;
 use rampart_core::http::plain_error;
 use rampart_core::http::reply::Reply;
-use rampart_core::http::request::Head;
-use rampart_core::platform::error::Denial;
+use rampart_core::http::request::{BODY_BYTES_MAX, Head, UnreadBody};
+use rampart_core::platform::error::{Denial, Result};
 
-use super::body::{BodyError, Sender, read_body};
+use super::body::{BodyError, Sender, Share, read_body};
 use super::concurrency::{WorkFailure, contain};
 use super::context::Context;
-use super::respond::client_gone;
 use super::{Gateway, admit, path};
 
-/// Time for one answer.
+/// Time for one answer, and for the body of its request.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// A listener that is not for the public.
@@ -47,46 +46,46 @@ impl PrivateListener {
 
 impl Gateway {
     /// Decides what a private listener answers.
-    ///
-    /// # Errors
-    /// When the client does not wait for it.
     pub(super) async fn decide_private(
         &self,
         listener: PrivateListener,
         session: &mut ServerSession,
         context: &Context,
-    ) -> Result<Reply> {
+    ) -> Reply {
         if !path::is_normal(session.req_header().uri.path()) {
-            return Ok(error(StatusCode::NOT_FOUND, "the path is not in normal form"));
+            return error(StatusCode::NOT_FOUND, "the path is not in normal form");
         }
-        let sender = Sender::of(context.client_address, &context.labels.partner);
-        let (max, budget) = (listener.body_bytes_max(), self.bodies.of(&sender));
-        let (body, _share) = match read_body(session, max, budget).await {
-            Ok(received) => received,
-            Err(why) => {
-                session.set_keepalive(None);
-                return refuse_body(why).ok_or_else(client_gone);
-            }
-        };
         let mut head = admit::head(session.req_header(), context);
         if listener == PrivateListener::Operators && !self.names_operators(session, &mut head) {
-            return Ok(error(
-                StatusCode::MISDIRECTED_REQUEST,
-                "the Host is not one of this listener",
-            ));
+            return error(StatusCode::MISDIRECTED_REQUEST, "the Host is not one of this listener");
         }
         if head.method == Method::HEAD {
             head.method = Method::GET;
         }
-        let work = context.scope().run(self.answer_private(listener, head, body));
-        Ok(contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
+        let max = listener.body_bytes_max();
+        let mut share = None;
+        let body = ArrivingBody { gateway: self, session, max, peer: head.peer, share: &mut share };
+        let work = context.scope().run(async {
+            match listener {
+                PrivateListener::Operators => self.core.admin(head, body).await,
+                PrivateListener::Connectors => self.core.connectors(head, body).await,
+                PrivateListener::Operations => match body.read(false).await {
+                    Ok(_) => self.answer_operations(&head).await,
+                    Err(error) => plain_error::reply(&error),
+                },
+            }
+        });
+        let reply = contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
             WorkFailure::Panicked => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")
             }
             WorkFailure::TimedOut => {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the call took too long")
             }
-        }))
+        });
+        // The memory of the body was in use until now.
+        drop(share);
+        reply
     }
 
     /// True if the request names this listener: a page whose own name was made to lead here names
@@ -100,12 +99,35 @@ impl Gateway {
         let configured = self.core.settings.admin_host.as_deref();
         host.is_some_and(|host| is_own_host(host.host(), configured))
     }
+}
 
-    async fn answer_private(&self, listener: PrivateListener, head: Head, body: Bytes) -> Reply {
-        match listener {
-            PrivateListener::Operators => self.core.admin(head, body).await,
-            PrivateListener::Connectors => self.core.connectors(head, body).await,
-            PrivateListener::Operations => self.answer_operations(&head).await,
+/// A body that its sender may still be sending.
+struct ArrivingBody<'a> {
+    gateway: &'a Gateway,
+    session: &'a mut ServerSession,
+    max: usize,
+    peer: IpAddr,
+    /// The memory that it takes, once it is read.
+    share: &'a mut Option<Share>,
+}
+
+impl UnreadBody for ArrivingBody<'_> {
+    async fn read(self, proven: bool) -> Result<Bytes> {
+        let Self { gateway, session, max, peer, share } = self;
+        let (memory, max) = match proven {
+            true => (&gateway.bodies, max),
+            false => (&gateway.strangers, max.min(BODY_BYTES_MAX)),
+        };
+        let sender = Sender::of(peer, &Arc::default());
+        match read_body(session, max, memory.of(&sender)).await {
+            Ok((body, taken)) => {
+                *share = taken;
+                Ok(body)
+            }
+            Err(why) => {
+                session.set_keepalive(None);
+                Err(refuse_body(why).into())
+            }
         }
     }
 }
@@ -117,18 +139,18 @@ fn is_own_host(host: &str, configured: Option<&str>) -> bool {
     address.parse::<IpAddr>().is_ok() || names.any(|name| name.eq_ignore_ascii_case(host))
 }
 
-fn refuse_body(why: BodyError) -> Option<Reply> {
-    Some(match why {
-        BodyError::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
-        BodyError::TooSlow => error(StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
+fn refuse_body(why: BodyError) -> Denial {
+    let (status, message) = match why {
+        BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body comes too slowly"),
         BodyError::NoMemory | BodyError::ShareUsedUp | BodyError::Upload(_) => {
-            error(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
+            (StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once")
         }
-        BodyError::Malformed => {
-            error(StatusCode::BAD_REQUEST, "the body is not delimited properly")
+        BodyError::Malformed | BodyError::Gone => {
+            (StatusCode::BAD_REQUEST, "the body is not delimited properly")
         }
-        BodyError::Gone => return None,
-    })
+    };
+    Denial::new(status, message)
 }
 
 /// `{"error":"…"}`, as section 11 of the contract has it.

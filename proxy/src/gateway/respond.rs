@@ -131,7 +131,7 @@ impl Gateway {
             }
             ListenerKind::Private(listener) => {
                 // Boxed: partners' requests do not carry the room of operators' calls around.
-                Box::pin(self.decide_private(*listener, session, context)).await.map(Some)
+                Ok(Some(Box::pin(self.decide_private(*listener, session, context)).await))
             }
         }
     }

@@ -7,6 +7,7 @@ use rampart_tests::caller::Protocol;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::process::binary;
 use rampart_tests::receiver::Receiver;
+use rampart_tests::wire::Wire;
 use serde_json::json;
 
 use crate::commands::printed;
@@ -36,6 +37,25 @@ async fn a_name_that_is_not_the_listeners_is_refused() {
     assert_eq!(status(&edge, &url, &[("origin", &origin)]).await, 200);
     assert_eq!(status(&edge, &url, &[("origin", "http://evil.example")]).await, 403);
     assert_eq!(status(&edge, &url, &[("sec-fetch-site", "cross-site")]).await, 403);
+}
+
+#[tokio::test]
+async fn a_stranger_is_refused_before_their_body_has_come() {
+    let edge = Edge::start().await;
+    for (path, status) in [
+        ("/admin/v1/partners", 401),
+        ("/console/orders", 401),
+        ("/console/sign-in", 413),
+        ("/console/logout", 401),
+    ] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer rop_unknown\r\n\
+             Content-Length: 4000000\r\n\r\n{{",
+            edge.admin
+        );
+        let refused = Wire::plain(edge.admin).await.exchange(head.as_bytes()).await;
+        refused.expect("an answer").assert_status(status);
+    }
 }
 
 /// An edge whose operators' listener is here, with the public one's certificate, and with the time
