@@ -72,7 +72,7 @@ impl AcmeClient {
 impl Core {
     /// Obtains a certificate when there is none or two thirds of its life are over, unless another edge
     /// does. A failure is stored: the next attempt waits a minute, and twice as long each time, up to
-    /// a day.
+    /// a day. One whose lease another edge has taken over counts there.
     ///
     /// # Errors
     /// When the database cannot be used.
@@ -95,9 +95,20 @@ impl Core {
             tracing::info!(domains = authority.domains(), "a certificate was issued");
             return Ok(());
         };
+        let domains = authority.domains();
+        let postponed = store::postpone(&self.db, domains, lease).await;
+        if matches!(postponed, Ok(false)) {
+            tracing::warn!(
+                domains,
+                failure,
+                "another edge has taken over the order of a certificate"
+            );
+            return Ok(());
+        }
         self.metrics.acme_orders.with_label_values(&["failed"]).inc();
-        tracing::error!(domains = authority.domains(), failure, "no certificate was issued");
-        store::postpone(&self.db, authority.domains(), lease).await
+        tracing::error!(domains, failure, "no certificate was issued");
+        postponed?;
+        Ok(())
     }
 
     /// Reads the certificate and the challenges for this edge's listener.

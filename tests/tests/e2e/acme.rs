@@ -152,6 +152,33 @@ async fn a_certificate_that_cannot_be_stored_is_a_failed_attempt() {
 }
 
 #[tokio::test]
+async fn an_order_that_another_edge_takes_over_is_no_failed_one() {
+    let (authority, listener) = (free(), free());
+    let _server = AcmeServer::start(authority, listener.port()).await;
+    let mut setup = setup(authority).await;
+    let db = cluster::pool(setup.database()).await;
+    for statement in [
+        "create function take_over() returns trigger language plpgsql as $$ begin \
+             update acme_certificate set leased_until = now() + interval '1 hour'; \
+             return new; end $$",
+        "create trigger take_over before insert on acme_challenge \
+             for each row execute function take_over()",
+    ] {
+        sqlx::query(statement).execute(&db).await.unwrap();
+    }
+    setup.set("edge.listen", listener.to_string());
+    let edge = Edge::of(setup).await;
+    until("the edge gives the order up", ORDER, async || {
+        let logged = edge.process.err().join("\n");
+        logged.contains("another edge has taken over the order").then_some(())
+    })
+    .await;
+    assert_eq!(failures(&db).await, 0);
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    assert!(metrics.contains("rampart_acme_orders_total{outcome=\"failed\"} 0"), "{metrics}");
+}
+
+#[tokio::test]
 async fn an_edge_without_a_certificate_yet_says_so_and_shows_none() {
     let edge = Edge::of(setup(free()).await).await;
     let body = edge.ops("/readyz").await.text().to_owned();

@@ -84,9 +84,10 @@ pub(super) async fn keep(
     Ok(tx.commit().await?)
 }
 
-/// Ends the lease of an attempt that failed: the next attempt waits.
-pub(super) async fn postpone(db: &Pool, domains: &str, lease: DateTime<Utc>) -> Result<()> {
-    sqlx::query!(
+/// Ends the lease of an attempt that failed, so that the next attempt waits; `false` when another edge
+/// has taken the lease over.
+pub(super) async fn postpone(db: &Pool, domains: &str, lease: DateTime<Utc>) -> Result<bool> {
+    let postponed = sqlx::query!(
         "update acme_certificate set leased_until = null, failures = failures + 1, \
              next_attempt_at = now() + least(interval '1 day', \
                  interval '1 minute' * power(2, least(failures, 20))) \
@@ -96,7 +97,7 @@ pub(super) async fn postpone(db: &Pool, domains: &str, lease: DateTime<Utc>) -> 
     )
     .execute(db)
     .await?;
-    Ok(())
+    Ok(postponed.rows_affected() == 1)
 }
 
 /// Stores a challenge for every edge to answer.
