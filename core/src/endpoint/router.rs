@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderValue, Method};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::endpoint::openapi::{Api, document};
 use crate::endpoint::{Body, Route, text_amounts};
+use crate::http::reply::entity_tag;
 use crate::platform::error::Code;
 
 /// The result of looking a method and path up.
@@ -50,8 +51,8 @@ pub struct ServedApi {
     pub endpoints: &'static [Route],
     router: Router,
     document: Value,
-    /// The document with amounts as strings, made when it is asked for first.
-    spelt_document: OnceLock<Bytes>,
+    /// The document with amounts as strings and its entity tag, made when it is asked for first.
+    spelt_document: OnceLock<(Bytes, HeaderValue)>,
     /// Methods and paths of the operations whose answers may have amounts.
     with_amounts: HashSet<(&'static Method, &'static str)>,
 }
@@ -98,10 +99,13 @@ impl ServedApi {
         &self.document
     }
 
-    /// The text of the document that declares amounts as strings.
-    pub(super) fn spelt_document(&self) -> Bytes {
-        let text = || text_amounts::spell_document(&self.document).to_string().into();
-        self.spelt_document.get_or_init(text).clone()
+    /// The text of the document that declares amounts as strings, and its entity tag.
+    pub(super) fn spelt_document(&self) -> (Bytes, HeaderValue) {
+        let made = || {
+            let text = Bytes::from(text_amounts::spell_document(&self.document).to_string());
+            (text.clone(), entity_tag(&text))
+        };
+        self.spelt_document.get_or_init(made).clone()
     }
 }
 

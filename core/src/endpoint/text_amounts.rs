@@ -39,13 +39,16 @@ pub fn apply(api: &ServedApi, route: &Route, reply: &mut Reply) {
     if !api.has_amounts(route) || !reply.status.is_success() {
         return;
     }
-    let body = match route.path {
-        DOCUMENT => Some(api.spelt_document()),
-        _ => spelt_body(api, route, reply),
-    };
-    let Some(body) = body else { return };
-    reply.body = body;
-    reply.headers.remove(ETAG);
+    if route.path == DOCUMENT {
+        let (text, tag) = api.spelt_document();
+        reply.body = text;
+        reply.headers.insert(ETAG, tag);
+    } else if let Some(body) = spelt_body(api, route, reply) {
+        reply.body = body;
+        reply.headers.remove(ETAG);
+    } else {
+        return;
+    }
     reply.set("preference-applied", PREFERENCE);
 }
 
