@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::lifecycle::error::LifecycleError;
 use super::lifecycle::target::Target;
 use super::operator_keys;
+pub use super::runtime::fingerprint;
 use super::statement::sign_text;
 use crate::Core;
 use crate::platform::crypto::sha256;
@@ -155,11 +156,6 @@ pub fn sign(pem: &str, content: &ManifestContent<'_>) -> Result<(String, Vec<u8>
 /// SHA-256 in lower-case hex.
 pub fn digest_hex(bytes: &[u8]) -> String {
     hex::encode(sha256(bytes))
-}
-
-/// Fingerprint of a key: SHA-256 of its PEM without outer white space, in lower-case hex.
-pub fn fingerprint(pem: &str) -> String {
-    digest_hex(pem.trim().as_bytes())
 }
 
 /// Checks that neither the platform nor the partner requires a manifest.

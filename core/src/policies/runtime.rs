@@ -23,6 +23,7 @@ pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::compiled::Policies;
 pub(crate) use self::fuel_budget::FuelBudget;
 pub(crate) use self::rollout::Rollout;
+pub use self::root_keys::fingerprint;
 pub(crate) use self::sample_throttle::SAMPLES_MAX;
 pub(crate) use self::slot::Slot;
 pub(crate) use self::verification_keys::{

@@ -8,11 +8,15 @@ use rampart_plugins::contract::Algorithm;
 use crate::platform::crypto::sha256;
 use crate::platform::settings;
 
+/// Fingerprint of a key: SHA-256 of its PEM without outer white space, in lower-case hex.
+pub fn fingerprint(pem: &str) -> String {
+    hex::encode(sha256(pem.trim()))
+}
+
 /// A root key, to verify with.
 pub(crate) struct RootKey {
     name: String,
     pub(crate) public: Arc<VerificationKey>,
-    /// SHA-256 of its PEM without outer white space, in lower-case hex.
     pub(crate) fingerprint: String,
 }
 
@@ -28,8 +32,8 @@ impl RootKeys {
         let read = |(name, pem): (&String, &String)| {
             let public = VerificationKey::parse(Algorithm::Ed25519, pem)
                 .map_err(|problem| format!("policy.root_keys.{name}: {problem}"))?;
-            let fingerprint = hex::encode(sha256(pem.trim()));
-            Ok(RootKey { name: name.clone(), public: Arc::new(public), fingerprint })
+            let (name, fingerprint) = (name.clone(), fingerprint(pem));
+            Ok(RootKey { name, public: Arc::new(public), fingerprint })
         };
         settings.root_keys.iter().map(read).collect::<Result<_, String>>().map(Self)
     }
