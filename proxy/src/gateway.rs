@@ -96,6 +96,8 @@ struct PublicListener {
     /// Requests at the upstream, as many as in flight.
     at_upstream: InFlight,
     uploads: BodyMemory,
+    /// For large answers that partners have not taken.
+    answers: BodyMemory,
     answer_max: Duration,
     connection_age_max: Duration,
     log: Option<Arc<AccessLog>>,
@@ -118,6 +120,7 @@ impl Gateway {
             in_flight: InFlight::new(edge),
             at_upstream: InFlight::new(edge),
             uploads: BodyMemory::new(memory, (memory - memory / 4).max(FORM_BYTES_MAX)),
+            answers: BodyMemory::new(memory, memory / 4),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
             log,

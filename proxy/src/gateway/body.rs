@@ -1,4 +1,4 @@
-//! The body of a request, bounded in size, memory and time.
+//! The body of a request, bounded in size, memory and time, and the memory of answers.
 
 mod pace;
 
@@ -117,6 +117,23 @@ impl Budget<'_> {
             BudgetLimit::Key => BodyError::ShareUsedUp,
             BudgetLimit::Total => BodyError::NoMemory,
         })
+    }
+
+    /// Makes `share` cover an answer for a partner, if it is large and takes memory of its own, until
+    /// it is taken. One that is larger than any share takes all that a partner may have.
+    ///
+    /// # Errors
+    /// Those of [`Budget::cover`].
+    pub(super) fn cover_answer(
+        self,
+        share: &mut Option<Share>,
+        answer: &Bytes,
+    ) -> Result<(), BodyError> {
+        let is_partner = matches!(self.sender, Sender::Partner(_));
+        if !is_partner || answer.len() <= BUDGET_UNIT || !answer.is_unique() {
+            return Ok(());
+        }
+        self.cover(share, answer.len().min(self.memory.share_bytes_max))
     }
 
     /// Makes the share of a whole body cover the document in it, too. One that is larger than any share
@@ -349,5 +366,30 @@ mod tests {
         assert_eq!(budget.cover(&mut more, 1), Err(BodyError::ShareUsedUp));
         let (other, mut of_other) = (address(2), None);
         assert_eq!(memory.of(&other).cover(&mut of_other, 4 * UNIT), Ok(()));
+    }
+
+    #[test]
+    fn large_answers_of_a_partner_take_memory_until_they_are_taken() {
+        let memory = BodyMemory::new(4 * UNIT, 2 * UNIT);
+        let partner = |name: &str| Sender::of([192, 0, 2, 1].into(), &name.into());
+        let cover = |sender: &Sender, share: &mut Option<Share>, answer: &Bytes| {
+            memory.of(sender).cover_answer(share, answer)
+        };
+        let large = || Bytes::from(vec![0; 3 * UNIT]);
+        let (mut first, mut other, mut none) = (None, None, None);
+        assert_eq!(cover(&partner("acme"), &mut first, &large()), Ok(()), "larger than a share");
+        let refused = Err(BodyError::ShareUsedUp);
+        assert_eq!(cover(&partner("acme"), &mut none, &large()), refused);
+        assert_eq!(cover(&partner("shop"), &mut other, &large()), Ok(()));
+        assert_eq!(cover(&partner("late"), &mut none, &large()), Err(BodyError::NoMemory));
+        let shared = large();
+        let _kept = shared.clone();
+        for free in [shared, Bytes::from(vec![0; UNIT]), Bytes::from_static(&[0; 3 * UNIT])] {
+            assert_eq!(cover(&partner("acme"), &mut none, &free), Ok(()));
+        }
+        assert_eq!(cover(&address(1), &mut none, &large()), Ok(()), "its rate bounds it");
+        assert!(none.is_none());
+        drop(first);
+        assert_eq!(cover(&partner("acme"), &mut none, &large()), Ok(()));
     }
 }

@@ -10,6 +10,7 @@ use rampart_core::platform::error::Code;
 use rampart_core::platform::metrics::RequestInFlight;
 use rampart_core::platform::telemetry::{Span, TraceScope};
 
+use super::body::Share;
 use super::concurrency::Permit;
 use super::upstream::UpstreamExchange;
 use crate::server::Busy;
@@ -50,6 +51,8 @@ pub(crate) struct Context {
     /// One of those that may have a connection to a backend. Pingora gives one of HTTP/1 back only when
     /// the client has taken the answer.
     pub(super) upstream_permit: Option<Permit>,
+    /// The memory that the answer takes until the client has it.
+    pub(super) answer_share: Option<Share>,
     /// The request in a trace, if it is in one.
     pub(super) span: Option<Span>,
     /// The request on its way to a backend, if it goes to one.
@@ -77,6 +80,7 @@ impl Context {
             ended_ns: None,
             permit: None,
             upstream_permit: None,
+            answer_share: None,
             span: None,
             upstream: None,
             in_flight: None,

@@ -203,6 +203,13 @@ impl Gateway {
                     }
                 };
                 let mut reply = done.unwrap_or_else(|failure| self.failed(context, failure));
+                // An answer to what writes is never lost.
+                let answers = public.answers.of(&sender);
+                if route.is_safe()
+                    && let Err(why) = answers.cover_answer(&mut context.answer_share, &reply.body)
+                {
+                    reply = self.refuse_body(context, why, code);
+                }
                 admission.write_rates(&mut reply);
                 Ok(Some(reply))
             }

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures::future::join_all;
 use h2::client::SendRequest;
 use http::Request;
+use http::request::Builder;
 use nix::sys::signal::Signal;
-use rampart_tests::deadline::SOON;
+use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::connect;
 use tokio::time::timeout;
@@ -37,7 +38,11 @@ pub(super) async fn narrow(edge: &Edge) -> SendRequest<Bytes> {
 
 /// The answer to a request for a large document, its body unread.
 async fn ask(edge: &Edge, sender: &SendRequest<Bytes>) -> http::Response<h2::RecvStream> {
-    let request = Request::get(edge.url("/openapi.json")).body(()).unwrap();
+    send(sender, Request::get(edge.url("/openapi.json"))).await
+}
+
+async fn send(sender: &SendRequest<Bytes>, request: Builder) -> http::Response<h2::RecvStream> {
+    let request = request.body(()).unwrap();
     let mut sender = sender.clone().ready().await.unwrap();
     sender.send_request(request, true).unwrap().0.await.unwrap()
 }
@@ -70,6 +75,24 @@ async fn unread_answers_hold_no_place_of_others_and_are_given_up() {
     });
     let ends = timeout(SOON, join_all(ends)).await.expect("the pace is enforced");
     assert!(ends.into_iter().all(|reset| reset));
+}
+
+#[tokio::test]
+async fn large_answers_that_a_partner_leaves_unread_take_bounded_memory() {
+    const LARGE: &str = "/api/v2/sandbox/scenarios";
+    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "1048576")).await;
+    let (partner, neighbour) = tokio::join!(edge.partner("hoarder"), edge.partner("neighbour"));
+    let sender = narrow(&edge).await;
+    let (key, secret) = partner.credential();
+    // It takes all that the partner may have.
+    let unread = send(&sender, Request::get(edge.url(LARGE)).header(key, secret)).await;
+    assert_eq!(unread.status(), 200);
+    partner.get(LARGE).await.assert_status(503);
+    partner.get("/api/v1/prices").await.assert_status(200);
+    neighbour.get(LARGE).await.assert_status(200);
+    drop(unread);
+    let taken = async || Some(partner.get(LARGE).await.status()).filter(|status| *status == 200);
+    until("its memory is given back", SOON, taken).await;
 }
 
 #[tokio::test]
