@@ -356,19 +356,3 @@ impl ProxyHttp for Gateway {
         tokio::task::consume_budget().await;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use rampart_core::platform::rate_limit::Quota;
-
-    use super::*;
-
-    #[test]
-    fn an_idle_address_is_remembered_until_its_burst_is_whole() {
-        let quotas = [("50/s burst 100", 600), ("1000/h", 3_600), ("1/min burst 90", 5_400)];
-        for (quota, seconds) in quotas {
-            let idle = quota.parse::<Quota>().unwrap().bucket_idle(ADDRESS_IDLE_MIN);
-            assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
-        }
-    }
-}

@@ -175,19 +175,3 @@ impl ReceivedImage {
         Ok((info, stored))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn uploads_of_an_idle_user_are_remembered_until_the_burst_is_whole() {
-        for (quota, seconds) in [("10/min", 3_600), ("10/h burst 50", 18_000)] {
-            assert_eq!(
-                quota.parse::<Quota>().unwrap().bucket_idle(BUCKET_IDLE_MIN),
-                Duration::from_secs(seconds),
-                "{quota}"
-            );
-        }
-    }
-}

@@ -285,6 +285,17 @@ mod tests {
     }
 
     #[test]
+    fn an_idle_bucket_is_kept_until_its_burst_is_whole() {
+        let shortest = Duration::from_secs(600);
+        for (quota, seconds) in
+            [("50/s burst 100", 600), ("1000/h", 3_600), ("1/h burst 10", 36_000)]
+        {
+            let idle = quota.parse::<Quota>().unwrap().bucket_idle(shortest);
+            assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
+        }
+    }
+
+    #[test]
     fn a_burst_passes_and_the_next_waits() {
         let (bucket, quota) = (Gcra::default(), Quota::new(10, 1, 3));
         assert!((0..3).all(|_| bucket.take(quota, 0).allowed));

@@ -131,9 +131,8 @@ impl UpstreamExchange {
 
     /// Puts the address first that is preferred still.
     fn prefer(&mut self, preferred: &PreferredAddress, now_ns: u64) {
-        let is_recent = |since_ns: u64| now_ns.saturating_sub(since_ns) < PREFERRED_NS;
         if let Some((first, since_ns)) = preferred.load().as_deref()
-            && is_recent(*since_ns)
+            && now_ns.saturating_sub(*since_ns) < PREFERRED_NS
         {
             self.addresses.sort_by_key(|address| address != first);
         }

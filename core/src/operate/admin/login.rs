@@ -219,16 +219,3 @@ fn denial(core: &Core, cause: &'static str) -> Error {
     core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
     Denial::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong").into()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_of_an_idle_address_are_remembered_until_its_burst_is_whole() {
-        for (quota, seconds) in [("10/min", 3_600), ("1/h burst 10", 36_000)] {
-            let idle = quota.parse::<Quota>().unwrap().bucket_idle(ADDRESS_IDLE_MIN);
-            assert_eq!(idle, Duration::from_secs(seconds), "{quota}");
-        }
-    }
-}

@@ -83,10 +83,9 @@ fn follow(staples: &mut Vec<Staple>, certificates: &Certificates) {
     staples.retain(|staple| is_served(&staple.file, &staple.leaf));
     for (file, certified) in &served {
         let Some(leaf) = certified.cert.first() else { continue };
-        if staples.iter().any(|staple| staple.file == *file && staple.leaf == *leaf) {
-            continue;
+        if !staples.iter().any(|staple| staple.file == *file && staple.leaf == *leaf) {
+            staples.extend(Staple::new(file, leaf, &certified.cert));
         }
-        staples.extend(Staple::new(file, leaf, &certified.cert));
     }
 }
 
