@@ -60,14 +60,14 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// Most bytes of bodies on each private listener at once.
 const PRIVATE_BODY_MEMORY: usize = 64 * 1024 * 1024;
 /// The same of callers who are not proven, whose sign-in forms are small.
-const STRANGERS_BODY_MEMORY: usize = 8 * 1024 * 1024;
+const PRIVATE_STRANGERS_MEMORY: usize = 8 * 1024 * 1024;
 
 /// A listener's side of the core: what stands between the wire and the endpoints.
 pub(crate) struct Gateway {
     core: Arc<Core>,
     listener: ListenerKind,
     bodies: BodyMemory,
-    /// For bodies of a private listener's callers who are not proven.
+    /// For bodies of callers who are not proven, so that they take no memory from others.
     strangers: BodyMemory,
     lifecycle: Arc<Lifecycle>,
     preferred_address: PreferredAddress,
@@ -125,8 +125,13 @@ impl Gateway {
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
             log,
         }));
-        let bodies = BodyMemory::new(memory, (memory / 4).max(BODY_BYTES_MAX));
-        Self::new(core, listener, bodies, lifecycle).with_hsts(edge.hsts_seconds)
+        // One body always fits.
+        let ordinary = |bytes: usize, bytes_per_sender: usize| {
+            BodyMemory::new(bytes.max(BODY_BYTES_MAX), bytes_per_sender.max(BODY_BYTES_MAX))
+        };
+        let bodies = ordinary(memory - memory / 4, memory / 4);
+        let strangers = ordinary(memory / 4, memory / 16);
+        Self::new(core, listener, lifecycle, bodies, strangers).with_hsts(edge.hsts_seconds)
     }
 
     /// The side of `core` behind a private `listener`.
@@ -137,20 +142,22 @@ impl Gateway {
     ) -> Self {
         let listener = ListenerKind::Private(listener);
         let bodies = BodyMemory::new(PRIVATE_BODY_MEMORY, PRIVATE_BODY_MEMORY / 4);
-        Self::new(core, listener, bodies, lifecycle)
+        let strangers = BodyMemory::new(PRIVATE_STRANGERS_MEMORY, PRIVATE_STRANGERS_MEMORY / 8);
+        Self::new(core, listener, lifecycle, bodies, strangers)
     }
 
     fn new(
         core: Arc<Core>,
         listener: ListenerKind,
-        bodies: BodyMemory,
         lifecycle: Arc<Lifecycle>,
+        bodies: BodyMemory,
+        strangers: BodyMemory,
     ) -> Self {
         Self {
             core,
             listener,
             bodies,
-            strangers: BodyMemory::new(STRANGERS_BODY_MEMORY, STRANGERS_BODY_MEMORY / 8),
+            strangers,
             lifecycle,
             preferred_address: PreferredAddress::default(),
             lookups: Lookups::default(),

@@ -154,7 +154,9 @@ impl Gateway {
             session.enable_retry_buffering();
         }
         let sender = Sender::of(context.client_address, &context.labels.partner);
-        let (budget, uploads) = (self.bodies.of(&sender), public.uploads.of(&sender));
+        let is_stranger = context.labels.partner.is_empty();
+        let bodies = if is_stranger { &self.strangers } else { &self.bodies };
+        let (budget, uploads) = (bodies.of(&sender), public.uploads.of(&sender));
         let (route, code) = (admission.route, admission.route.body.bound().1);
         let refused = |mut reply: Reply| {
             admission.write_rates(&mut reply);

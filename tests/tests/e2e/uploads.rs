@@ -136,27 +136,54 @@ async fn slow_uploads_delay_nobody() {
     assert_eq!(stored(&edge).len(), 1, "what was not finished is gone");
 }
 
+/// The beginning of a request without a credential whose body takes the least share of an address.
+fn unfinished() -> String {
+    let head = "POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n";
+    format!("{head}{}", " ".repeat(250_000))
+}
+
+/// The answer to a body without a credential.
+async fn post(caller: &Caller) -> Answer {
+    let request = caller.anonymous(Method::POST, "/api/v1/authenticate");
+    request.body(vec![b' '; 100_000]).send().await
+}
+
 #[tokio::test]
 async fn bodies_of_one_address_leave_memory_to_the_others() {
-    // Half of it is for ordinary bodies, and a quarter of that for one sender.
-    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "2097152")).await;
+    // Half of it is for ordinary bodies, a quarter of that for addresses, and of that for one.
+    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "8388608")).await;
     let partner = edge.partner("neighbour").await;
-    let post = |caller: &Caller| {
-        caller.anonymous(Method::POST, "/api/v1/authenticate").body(vec![b' '; 100_000]).send()
-    };
-    let head = "POST /api/v1/authenticate HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n";
-    let unfinished = format!("{head}{}", " ".repeat(250_000));
     let mut slow = Vec::new();
     // One that came beside a whole body was refused itself: another takes its place.
     until("a second body of the address is refused", SOON, async || {
         let mut wire = Wire::open(edge.address).await;
-        wire.send(unfinished.as_bytes()).await;
+        wire.send(unfinished().as_bytes()).await;
         slow.push(wire);
         Some(post(&partner).await).filter(|answer| answer.status() == 503)
     })
     .await;
     let elsewhere = partner.from(Ipv4Addr::new(127, 0, 0, 2).into()).over(Protocol::Http1);
     post(&elsewhere).await.assert_status(400);
+    let quote = partner.request(Method::POST, "/api/v1/buy/quote").body(vec![b' '; 100_000]);
+    quote.send().await.assert_status(400);
+}
+
+#[tokio::test]
+async fn bodies_of_addresses_leave_memory_to_partners() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "2097152")).await;
+    let partner = edge.partner("neighbour").await;
+    let mut slow = Vec::new();
+    for last in 2..=5 {
+        let own = Ipv4Addr::new(127, 0, 0, last);
+        let mut wire = Wire::try_open_from(own, edge.address).await.unwrap();
+        wire.send(unfinished().as_bytes()).await;
+        slow.push(wire);
+    }
+    let elsewhere = partner.from(Ipv4Addr::new(127, 0, 0, 6).into()).over(Protocol::Http1);
+    until("a body of another address is refused", SOON, async || {
+        Some(post(&elsewhere).await).filter(|answer| answer.status() == 503)
+    })
+    .await;
     let quote = partner.request(Method::POST, "/api/v1/buy/quote").body(vec![b' '; 100_000]);
     quote.send().await.assert_status(400);
 }
