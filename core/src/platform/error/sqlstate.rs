@@ -78,12 +78,12 @@ pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
     has_code(error, &[READ_ONLY])
 }
 
-/// Reports that the statement may have run although its answer is an error: the connection broke, the
-/// server ended it (class 57P, which can strike behind the commit), or a pooler lost the server (class
-/// 08, in which PgBouncer says so).
+/// Reports that the statement may have run although its answer is an error: the connection broke or
+/// carries what is no answer, the server ended it (class 57P, which can strike behind the commit), or a
+/// pooler lost the server (class 08, in which PgBouncer says so).
 pub(crate) fn is_outcome_unknown(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) => true,
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(error) => {
             error.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08"))
         }

@@ -252,19 +252,27 @@ async fn bounded<'a>(
 mod tests {
     use super::*;
 
-    fn broken() -> sqlx::Error {
-        sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())
+    /// A connection that broke, and one that carries noise.
+    fn broken() -> [sqlx::Error; 2] {
+        [
+            sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()),
+            sqlx::Error::Protocol("unknown message type".to_owned()),
+        ]
     }
 
     #[test]
     fn a_connection_lost_at_the_commit_is_no_answer_and_before_it_is_tried_again() {
-        let at_commit = InsertError::at_commit(broken());
-        assert!(!at_commit.is_retryable());
-        assert!(matches!(at_commit.shared_outcome(), InsertOutcome::Unknown));
-        assert!(matches!(at_commit.outcome(), InsertOutcome::Unknown));
-        let before = InsertError::NotCommitted(broken());
-        assert!(before.is_retryable() && !before.is_of_one_order());
-        assert!(matches!(before.shared_outcome(), InsertOutcome::Unavailable));
+        for error in broken() {
+            let at_commit = InsertError::at_commit(error);
+            assert!(!at_commit.is_retryable());
+            assert!(matches!(at_commit.shared_outcome(), InsertOutcome::Unknown));
+            assert!(matches!(at_commit.outcome(), InsertOutcome::Unknown));
+        }
+        for error in broken() {
+            let before = InsertError::NotCommitted(error);
+            assert!(before.is_retryable() && !before.is_of_one_order());
+            assert!(matches!(before.shared_outcome(), InsertOutcome::Unavailable));
+        }
         let unavailable = InsertError::at_commit(sqlx::Error::PoolTimedOut);
         assert!(!unavailable.is_retryable());
         assert!(matches!(unavailable.outcome(), InsertOutcome::Failed(_)));
