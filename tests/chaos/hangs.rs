@@ -1,5 +1,5 @@
-//! Postgres is there and does not answer: its processes are stopped, or the network swallows
-//! everything. Requests end in time, and what the edge knows is still told.
+//! Postgres is there and does not answer: its processes are stopped, or the network swallows everything,
+//! or breaks it. Requests end in time, and what the edge knows is still told.
 
 use std::time::Duration;
 
@@ -38,8 +38,17 @@ pub(crate) async fn stopped(scale: Scale) -> Report {
 
 /// Connections stay open and carry nothing.
 pub(crate) async fn silent(scale: Scale) -> Report {
+    under(scale, Weather::Silent).await
+}
+
+/// Connections stay open, and what they carry is no answer.
+pub(crate) async fn garbled(scale: Scale) -> Report {
+    under(scale, Weather::Garbled).await
+}
+
+async fn under(scale: Scale, weather: Weather) -> Report {
     hang(scale, |fleet, hangs| {
-        fleet.postgres.link.set(if hangs { Weather::Silent } else { Weather::Fair });
+        fleet.postgres.link.set(if hangs { weather } else { Weather::Fair });
     })
     .await
 }
@@ -82,6 +91,9 @@ async fn hang(scale: Scale, set: impl Fn(&Fleet, bool)) -> Report {
     report.require(cached.failed.is_empty(), || {
         format!("of {} reads from memory failed {:?}", cached.asked, cached.failed)
     });
+    let lines = fleet.edges.iter().flat_map(|edge| edge.process.err());
+    let panics: Vec<_> = lines.filter(|line| line.contains("panicked")).collect();
+    report.require(panics.is_empty(), || format!("edges panicked: {panics:?}"));
     report
 }
 

@@ -32,7 +32,7 @@ const COLUMNS: [&str; 9] =
 const CONFIRMS: Total = Total { column: "confirms", least: 100_000 };
 
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 14] = [
+const FAMILIES: [Family; 15] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
@@ -40,6 +40,7 @@ const FAMILIES: [Family; 14] = [
     family!("network-slow", network::slow),
     family!("postgres-stopped", hangs::stopped),
     family!("network-silent", hangs::silent),
+    family!("network-garbled", hangs::garbled),
     family!("disk-full", disk::full),
     family!("descriptors-exhausted", descriptors::exhausted),
     family!(waits "clocks-wrong", clocks::wrong),

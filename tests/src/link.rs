@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,6 +38,8 @@ pub enum Weather {
     BlackHole,
     /// Open connections are closed, and new ones as soon as they are made.
     Refusing,
+    /// What Postgres sends arrives broken: of some pieces the first half alone, in place of others noise.
+    Garbled,
 }
 
 /// The link: an address on loopback in front of another one.
@@ -184,8 +187,13 @@ async fn downwards(
     mut backend: Backend,
     shared: &Shared,
 ) {
-    while let Some(bytes) = next(&mut from, shared).await {
-        match backend.read(&bytes) {
+    while let Some(mut bytes) = next(&mut from, shared).await {
+        let reached = backend.read(&bytes);
+        let weather = *shared.weather.borrow();
+        if weather == Weather::Garbled {
+            garble(&mut bytes);
+        }
+        match reached {
             Reached::Forward => {
                 if to.write_all(&bytes).await.is_err() {
                     return;
@@ -207,6 +215,18 @@ async fn next(from: &mut OwnedReadHalf, shared: &Shared) -> Option<Vec<u8>> {
     bytes.truncate(count);
     wait_for_weather(shared).await;
     Some(bytes)
+}
+
+/// Breaks a piece of what Postgres sends, in one of two ways.
+fn garble(bytes: &mut Vec<u8>) {
+    let random = SystemRandom::new();
+    let mut coin = [0];
+    random.fill(&mut coin).unwrap();
+    if coin[0] % 2 == 0 {
+        bytes.truncate(bytes.len() / 2);
+    } else {
+        random.fill(bytes).unwrap();
+    }
 }
 
 /// Waits until the weather is not silent, and as long as it delays.
