@@ -97,6 +97,9 @@ pub(crate) const SMALL: Size =
 /// The database in which many partners have a policy.
 pub(crate) const RULED: Size =
     Size { name: "bench_ruled", clients: 1_000, orders: 0, policies: true, kept: false };
+/// The database over which a start is measured.
+pub(crate) const CROWDED: Size =
+    Size { name: "bench_crowded", clients: 10_000, orders: 0, policies: true, kept: false };
 /// The database on which growth is measured.
 pub(crate) const LARGE: Size =
     Size { name: "bench_large", clients: 100_000, orders: 20_000_000, policies: false, kept: true };

@@ -1,9 +1,13 @@
-//! Path p, second part: partners with a policy of their own each, what one takes of memory, and
-//! whether a call knows how many there are.
+//! Path p, second part: partners with a policy of their own each, what one takes of memory, whether a
+//! call knows how many there are, and how long an edge takes to start over many.
+
+use std::time::Duration;
+
+use rampart_core::platform::clock::Clock;
 
 use super::{CATALOGUE, Run};
 use crate::comparison::{Better, Combine, Comparison, Measure, Row};
-use crate::environment::{Database, Environment};
+use crate::environment::{CROWDED, Database, Environment};
 use crate::generators::Target;
 use crate::load_client::{each, request};
 use crate::processes::memory_of;
@@ -37,8 +41,17 @@ const ONE: Row = Row {
 const ALL: Row =
     Row { what: "policy call, 1,000 partners in turn", peer: "10 partners in turn", ..ONE };
 
+const START: Row = Row {
+    what: "start, 10,000 partners with a policy",
+    peer: "10 partners with one",
+    unit: "seconds more until it answers",
+    reach: 5.0,
+    aim: 1.0,
+    ..MEMORY
+};
+
 /// The rows.
-pub(super) const ROWS: [Row; 3] = [MEMORY, ONE, ALL];
+pub(super) const ROWS: [Row; 4] = [MEMORY, ONE, ALL, START];
 
 /// Measures them: in one database ten clients have a policy, in the other one a thousand, each a
 /// component of its own. The time of a call is what the edge says of it: an instance is made, asked
@@ -70,6 +83,25 @@ pub(super) fn compare(
             });
         }
     }
+    if run.wants(&[START]) {
+        let crowded = Database::open(environment, CROWDED);
+        run.compare(Comparison {
+            row: START,
+            ours: starts(environment, &crowded),
+            peer: starts(environment, few),
+        });
+    }
+}
+
+/// Seconds from the start of an edge until it has answered a partner.
+fn starts<'a>(environment: &'a Environment, database: &'a Database) -> Measure<'a> {
+    Box::new(move |_| {
+        let clock = Clock::system();
+        let side = Side::start(environment, database, Cores::Any);
+        let took = Duration::from_nanos(clock.monotonic_ns());
+        drop(side);
+        took.as_secs_f64()
+    })
 }
 
 /// Clients of a database that have a policy of their own.

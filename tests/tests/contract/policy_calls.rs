@@ -236,6 +236,41 @@ async fn components_are_loaded_at_their_first_call_within_the_bound_of_memory() 
     assert_eq!((loaded[0], loaded[1]), (loaded[4], loaded[5]), "no more than one is kept");
 }
 
+/// Ten thousand partners with the fee policy that there is, each with a component of its own. Nothing has
+/// compiled those, and nothing could: they are no Wasm.
+const OWN_COMPONENTS: &str = "with many as ( \
+        insert into client (client_id, slug, name, mode, username, revision, created_at) \
+        select gen_random_uuid(), 'many' || n, '', 'test', 'many' || n, 1, now() \
+        from generate_series(1, 10000) n \
+        returning client_id, slug \
+    ), own as ( \
+        select client_id, slug::bytea as component, encode(sha256(slug::bytea), 'hex') as digest \
+        from many \
+    ), stored as ( \
+        insert into policy_component (digest, component, created_at) \
+        select digest, component, now() from own \
+    ) \
+    insert into policy_version (client_id, kind, version, digest, size, info, config, active, \
+        activation, created_by, created_at) \
+    select own.client_id, kind, 1, own.digest, length(component), info, config, true, 1, 'test', now() \
+    from own cross join policy_version";
+
+#[tokio::test]
+async fn ten_thousand_partners_with_components_of_their_own_cost_a_start_no_compilation() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    push(&context, FEE, "tiered-fee").await;
+    sqlx::query(OWN_COMPONENTS).execute(context.db()).await.unwrap();
+    let edge = context.second_edge().await;
+    let core = edge.core();
+    // They, acme, and the house.
+    assert_eq!(core.snapshots.current().tenants.len(), 10_002);
+    assert_eq!((core.policies.loaded_bytes(), core.policies_pending()), (0, 0));
+    assert_eq!(partner_fee(&acme.at(&edge), "DE").await, "1.5");
+    let loaded = core.policies.loaded_bytes();
+    assert!((100_000..1_000_000).contains(&loaded), "one is loaded once it is called: {loaded}");
+}
+
 /// A partner whose active version is loaded, with its bytes, and a second version that serves nobody.
 async fn with_staged_version() -> (TestContext, Partner, usize) {
     let context = TestContext::with(|settings| settings.policy.memory_bytes = 1).await;
