@@ -17,6 +17,7 @@ mod network;
 mod receivers;
 mod rows;
 mod stops;
+mod syncs;
 mod upgrades;
 
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ const COLUMNS: [&str; 9] =
 const CONFIRMS: Total = Total { column: "confirms", least: 100_000 };
 
 /// Faults, from those that end a process to those that only delay.
-const FAMILIES: [Family; 15] = [
+const FAMILIES: [Family; 16] = [
     family!("edges-killed", kills::edges),
     family!("postgres-killed", kills::postgres),
     family!("commit-answers-lost", commits::answers_lost),
@@ -42,6 +43,7 @@ const FAMILIES: [Family; 15] = [
     family!("network-silent", hangs::silent),
     family!("network-garbled", hangs::garbled),
     family!("disk-full", disk::full),
+    family!("syncs-failed", syncs::failed),
     family!("descriptors-exhausted", descriptors::exhausted),
     family!(waits "clocks-wrong", clocks::wrong),
     family!("receivers-dead", receivers::dead),

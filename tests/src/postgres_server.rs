@@ -36,6 +36,8 @@ static PREPARED: OnceCell<Prepared> = OnceCell::const_new();
 pub struct PostgresServer {
     /// The link that its URLs lead over.
     pub link: Link,
+    /// Folder of its programs; `None`: they are searched for.
+    programs: Option<PathBuf>,
     state: PathBuf,
     running: Mutex<Option<PrivatePostgres>>,
     databases: AtomicU32,
@@ -57,8 +59,13 @@ impl PostgresServer {
 
     /// A server in this folder, which is made if it is missing.
     pub async fn start_in(state: PathBuf) -> Self {
+        Self::start_of(postgres_programs(), state).await
+    }
+
+    /// The same of the programs in another folder, of the version that is found without it.
+    pub async fn start_of(programs: Option<PathBuf>, state: PathBuf) -> Self {
         PREPARED.get_or_init(Prepared::make).await.copy_to(&state).await;
-        let server = Self::over(state).await;
+        let server = Self::over(programs, state).await;
         // In a folder that its account cannot reach it has made a cluster elsewhere.
         let elsewhere =
             server.with(|running| running.home() != fs::canonicalize(&server.state).unwrap());
@@ -69,11 +76,12 @@ impl PostgresServer {
     }
 
     /// The server on the cluster in this folder.
-    async fn over(state: PathBuf) -> Self {
-        let server = launch(state.clone()).await;
+    async fn over(programs: Option<PathBuf>, state: PathBuf) -> Self {
+        let server = launch(programs.clone(), state.clone()).await;
         let link = Link::to(address(&server)).await;
         let (running, removal) = (Mutex::new(Some(server)), remove_in_the_end(&[&state]));
-        Self { link, state, running, databases: AtomicU32::new(0), _removal: removal }
+        let databases = AtomicU32::new(0);
+        Self { link, programs, state, running, databases, _removal: removal }
     }
 
     /// A replica, which follows this server until either ends.
@@ -95,7 +103,7 @@ impl PostgresServer {
         assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
         let home = self.with(|server| server.home().to_owned());
         fs::copy(home.join("password"), state.join("password")).unwrap();
-        Self::over(state).await
+        Self::over(self.programs.clone(), state).await
     }
 
     /// The name of a fresh, migrated database with prices.
@@ -152,7 +160,7 @@ impl PostgresServer {
     pub async fn restart(&self) {
         let before = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         tokio::task::spawn_blocking(move || drop(before)).await.unwrap();
-        let server = launch(self.state.clone()).await;
+        let server = launch(self.programs.clone(), self.state.clone()).await;
         self.link.lead_to(address(&server));
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
     }
@@ -170,9 +178,19 @@ impl PostgresServer {
         self.with(|server| server.url(database))
     }
 
+    /// The folder of its cluster, in which its processes work.
+    pub fn cluster_folder(&self) -> PathBuf {
+        self.with(|server| server.home().join("cluster"))
+    }
+
+    /// Its log since it was started.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.with(|server| server.home().join("postgres.log"))).unwrap()
+    }
+
     /// The postmaster and its children.
     fn processes(&self) -> Vec<Pid> {
-        let file = self.with(|server| server.home().join("cluster/postmaster.pid"));
+        let file = self.cluster_folder().join("postmaster.pid");
         let text = fs::read_to_string(file).unwrap_or_default();
         let Some(postmaster) = text.lines().next().and_then(|line| line.trim().parse().ok()) else {
             return Vec::new();
@@ -203,7 +221,7 @@ struct Prepared {
 impl Prepared {
     async fn make() -> Self {
         let state = new_folder(&cluster::folder());
-        let server = launch(state.clone()).await;
+        let server = launch(postgres_programs(), state.clone()).await;
         let home = server.home().to_owned();
         let removal = remove_in_the_end(&[&state, &home]);
         make_template(&server.url("postgres"), &server.url(TEMPLATE)).await;
@@ -246,9 +264,9 @@ fn remove(folder: &Path) {
 
 /// Starts a server on the cluster in a folder. A process of one that was killed a moment ago may still
 /// hold its memory.
-async fn launch(state: PathBuf) -> PrivatePostgres {
+async fn launch(programs: Option<PathBuf>, state: PathBuf) -> PrivatePostgres {
     until("the processes of the server before have ended", SOON, async || {
-        let (state, bin) = (state.clone(), postgres_programs());
+        let (state, bin) = (state.clone(), programs.clone());
         let options = Options { state, bin, profile: Profile::Demo };
         let started = tokio::task::spawn_blocking(move || PrivatePostgres::start(options)).await;
         match started.unwrap() {
