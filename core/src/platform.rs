@@ -10,6 +10,8 @@ pub mod db;
 pub mod error;
 pub mod heartbeats;
 pub(crate) mod http_client;
+#[cfg(test)]
+pub(crate) mod interleavings;
 pub mod keyed_budget;
 pub mod keyed_semaphore;
 pub mod lookups;

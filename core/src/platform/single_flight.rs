@@ -40,13 +40,17 @@ impl SingleFlight {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
     use std::sync::Arc;
 
+    use futures::future::abortable;
     use tokio::sync::Semaphore;
     use tokio::task::{JoinHandle, yield_now};
 
     use super::*;
     use crate::platform::error::Error;
+    use crate::platform::interleavings::{Scene, Task, in_every_order};
 
     /// Work that ends when the gate lets it, and may fail.
     #[derive(Clone)]
@@ -91,6 +95,43 @@ mod tests {
         assert_eq!(bench.runs(), 2, "the first one had begun before the others asked");
         bench.ask(false).await.unwrap().unwrap();
         assert_eq!(bench.runs(), 3);
+    }
+
+    /// Asks once, where the run of this number fails. Each run is noted: true once it has succeeded.
+    async fn ask(flight: Rc<SingleFlight>, runs: Rc<RefCell<Vec<bool>>>, failing: Option<usize>) {
+        let before = runs.borrow().len();
+        let work = || async {
+            let number = runs.borrow().len();
+            runs.borrow_mut().push(false);
+            yield_now().await;
+            if failing == Some(number) {
+                return Err(Error::invariant("work"));
+            }
+            runs.borrow_mut()[number] = true;
+            Ok(())
+        };
+        if flight.run(work).await.is_ok() {
+            assert!(runs.borrow()[before..].contains(&true), "one from before it asked served it");
+        }
+    }
+
+    #[test]
+    fn in_every_order_a_caller_is_served_by_a_run_that_began_after_it_asked() {
+        for failing in [None, Some(0), Some(1)] {
+            let orders = in_every_order(|| {
+                let (flight, runs) = (Rc::<SingleFlight>::default(), Rc::default());
+                let asking = || ask(Rc::clone(&flight), Rc::clone(&runs), failing);
+                let (given_up, handle) = abortable(asking());
+                let tasks: Vec<Task> = vec![
+                    Box::pin(async { _ = given_up.await }),
+                    Box::pin(async move { handle.abort() }),
+                    Box::pin(asking()),
+                    Box::pin(asking()),
+                ];
+                Scene { tasks, judge: Box::new(|| ()) }
+            });
+            assert!(orders > 100, "{orders}");
+        }
     }
 
     #[tokio::test]

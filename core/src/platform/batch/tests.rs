@@ -1,11 +1,15 @@
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Mutex;
 
 use crate::platform::clock::Clock;
 use crate::platform::db::Session;
+use crate::platform::interleavings::{Scene, Task, in_every_order};
 use crate::platform::settings::Database;
 use futures::future::join_all;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 
 use super::*;
 
@@ -112,7 +116,7 @@ impl<J: BatchJob<Item = usize, Output = usize>> Bench<J> {
     /// Lets the workers get as far as they can.
     async fn settle(&self) {
         for _ in 0..8 {
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
     }
 
@@ -186,7 +190,7 @@ async fn a_tenant_with_a_batch_under_way_leaves_the_other_worker_to_others() {
     let submitted = bench.submit([1, 2, 3]).await;
     bench.gate.add_permits(1);
     while bench.sizes().len() < 2 {
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
     assert_eq!(bench.sizes(), [1, 2]);
     bench.gate.add_permits(1);
@@ -233,7 +237,7 @@ async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     let submitted = bench.submit([10_013, 10_014, 10_015, 20_001, 20_002]).await;
     bench.gate.add_permits(2);
     while bench.sizes().len() < 8 {
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
     let batches = bench.batches.lock().unwrap().clone();
     assert_eq!(batches[3], [10_013, 10_014, 10_015], "it fell apart");
@@ -244,7 +248,7 @@ async fn items_of_a_batch_that_falls_apart_run_alone_and_hold_up_nobody() {
     // From now on its items are alone at once.
     let later = bench.submit([10_016, 10_017]).await;
     while bench.sizes().len() < 10 {
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
     assert_eq!(bench.sizes()[8..], [1, 1]);
     bench.gate.add_permits(100);
@@ -303,6 +307,80 @@ async fn workers_end_with_their_batcher() {
     gate.add_permits(3);
     assert_eq!(outputs(submitted).await, [2, 4, 6], "what was queued is still run");
     while job.strong_count() > 0 {
-        tokio::task::yield_now().await;
+        yield_now().await;
+    }
+}
+
+/// The queue's end that two workers share, and the batches that they began.
+struct SharedQueue {
+    receiver: tokio::sync::Mutex<SharedReceiver<Doubling>>,
+    running: Arc<Running>,
+    begun: RefCell<Vec<Vec<usize>>>,
+}
+
+impl SharedQueue {
+    /// The next batch. Who is impatient gives up the first wait for it, as an idle worker does.
+    async fn next(&self, is_impatient: bool) -> Option<(RunningBatch, Vec<Pending<Doubling>>)> {
+        if is_impatient {
+            let next = pin!(next_batch(&self.receiver, &self.running));
+            let patience = pin!(yield_now());
+            if let Either::Left((next, _)) = select(next, patience).await {
+                return next;
+            }
+        }
+        next_batch(&self.receiver, &self.running).await
+    }
+
+    /// A worker whose batches take a while.
+    async fn work(self: Rc<Self>, is_impatient: bool) {
+        while let Some((running, batch)) = self.next(is_impatient).await {
+            self.begun.borrow_mut().push(batch.iter().map(|pending| pending.item).collect());
+            yield_now().await;
+            drop(running);
+        }
+    }
+}
+
+/// Queues numbers, further ones later, and no more.
+async fn queue_twice(queue: mpsc::Sender<Pending<Doubling>>, [first, later]: [&[usize]; 2]) {
+    let add = |numbers: &[usize]| {
+        for &item in numbers {
+            let (scope, (reply, _)) = (TraceScope::current(), oneshot::channel());
+            assert!(queue.try_send(Pending { item, scope, reply, _permit: None }).is_ok());
+        }
+    };
+    add(first);
+    yield_now().await;
+    add(later);
+}
+
+fn two_workers(numbers: [&'static [usize]; 2]) -> Scene {
+    let (queue, receiver) = mpsc::channel(QUEUE_MAX);
+    let receiver = tokio::sync::Mutex::new(SharedReceiver { receiver, pending: Vec::new() });
+    let (running, begun) = (Arc::default(), RefCell::default());
+    let shared = Rc::new(SharedQueue { receiver, running, begun });
+    let tasks: Vec<Task> = vec![
+        Box::pin(Rc::clone(&shared).work(true)),
+        Box::pin(Rc::clone(&shared).work(false)),
+        Box::pin(queue_twice(queue, numbers)),
+    ];
+    let judge = Box::new(move || {
+        let begun = shared.begun.borrow();
+        let is_of_one = |batch: &Vec<usize>| {
+            batch.iter().all(|number| Doubling::tenant(number) == Doubling::tenant(&batch[0]))
+        };
+        assert!(begun.iter().all(is_of_one), "{begun:?}");
+        let mut taken = begun.concat();
+        taken.sort_by_key(|number| number / 10_000);
+        assert_eq!(taken, numbers.concat(), "each once, the oldest of a tenant first");
+    });
+    Scene { tasks, judge }
+}
+
+#[test]
+fn in_every_order_of_workers_and_callers_each_item_is_taken_once() {
+    const ITEMS: [[&[usize]; 2]; 2] = [[&[1], &[2, 10_001]], [&[1], &[2, 3, 4, 5, 6]]];
+    for numbers in ITEMS {
+        assert!(in_every_order(|| two_workers(numbers)) > 1_000);
     }
 }
