@@ -90,7 +90,9 @@ impl SharedGcra {
         if !decision.allowed {
             return false;
         }
-        let unsent_ns = self.unsent_ns.fetch_add(taken_ns, Ordering::Relaxed) + taken_ns;
+        // Before the look at `is_queued` that follows, as `portion` has them the other way round: else
+        // each might see the other's old value.
+        let unsent_ns = self.unsent_ns.fetch_add(taken_ns, Ordering::SeqCst) + taken_ns;
         unsent_ns.saturating_mul(URGENT_PART) >= decision.remaining.saturating_mul(interval_ns)
     }
 
