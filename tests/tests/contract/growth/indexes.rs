@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use http::Method;
 use rampart_tests::connector::Connector;
+use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -53,6 +54,14 @@ const PARTNERS: &str = "insert into client (client_id, slug, name, mode, usernam
          created_at) \
      select gen_random_uuid(), 'shop-' || n, 'Shop', 'test', 'shop-' || n, 1, now() \
      from generate_series(1, 2000) n";
+
+/// Routes of those, before the ones for every live partner.
+const ROUTES: [&str; 2] = [
+    "update route set position = position + 100000",
+    "insert into route (position, partner, payment_method, direction, connector) \
+     select n, 'shop-' || 1 + n % 2000, 'bankTransfer', 'in', 'everything' \
+     from generate_series(1, $1) n",
+];
 
 /// Users with screenings, events and deliveries, all of one partner.
 const OF_ACME: [&str; 4] = [
@@ -198,4 +207,32 @@ async fn a_page_of_one_partner_reads_few_of_its_rows() {
     .await
     .unwrap();
     assert_eq!(read, [], "these rows were read");
+}
+
+#[tokio::test]
+async fn a_confirm_reads_few_routes_of_other_partners() {
+    let context = TestContext::start().await;
+    Connector::of_live(&context).await;
+    let body = json!({"slug": "acme", "name": "Acme", "mode": "live"});
+    let acme = context.partner_of(body).await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in [PARTNERS].into_iter().chain(ROUTES).chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    let token = acme.token().await;
+    OrderFixture::confirmed(&acme, &token, json!(100), json!({})).await;
+    let routed: Option<String> = sqlx::query_scalar("select connector from command")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(routed.as_deref(), Some("everything"));
+    end_others(&mut connection).await;
+    let read: i64 = sqlx::query_scalar(
+        "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables \
+         where relname = 'route'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert!(read < ROWS / 100, "{read} rows were read");
 }
