@@ -1,14 +1,16 @@
 //! The judgement of a family: what was accepted of what was tried, and what the neighbour saw.
 
-use std::process::Command;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
-use nix::unistd::gettid;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::campaign::{Report, Scale};
 use rampart_tests::neighbour::{Neighbour, Window};
+use thread_priority::{
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::block_in_place;
@@ -99,11 +101,11 @@ static ATTACKERS: LazyLock<Runtime> = LazyLock::new(|| {
     Builder::new_multi_thread().enable_all().on_thread_start(yield_to_others).build().unwrap()
 });
 
-/// Gives this thread the lowest priority.
+/// Gives this thread what nobody else wants. One that is merely nice keeps a processor to the end of its
+/// time slice.
 fn yield_to_others() {
-    let thread = gettid().to_string();
-    let lowered = Command::new("renice").args(["-n", "19", "-p", &thread]).output().unwrap();
-    assert!(lowered.status.success(), "{}", String::from_utf8_lossy(&lowered.stderr));
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle).unwrap();
 }
 
 fn report(scale: Scale, verdict: Verdict, alone: &Window, beside: &Window) -> Report {

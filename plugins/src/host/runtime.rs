@@ -108,8 +108,6 @@ pub(crate) fn compiler_config() -> Config {
         // would cost a call five times as much where many partners share a slot, and an open file
         // per policy.
         .memory_init_cow(false)
-        // One thread per compilation: an upload must not take every processor from the requests.
-        .parallel_compilation(false)
         // Nobody reads a backtrace, and every policy would pay for it in memory; registering unwind
         // tables takes time that is quadratic in the number of policies.
         .wasm_backtrace_max_frames(None)
