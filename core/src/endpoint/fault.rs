@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Option<(Code, StatusCode)> {
         Some((name, status)) => (name, Some(status)),
         None => (text, None),
     };
-    let code = Code::ALL.iter().copied().find(|code| code.as_str() == name)?;
+    let code = Code::from_name(name)?;
     let status = match status {
         Some(status) => status.parse().ok()?,
         None => StatusCode::from_u16(code.status()).ok()?,

@@ -35,8 +35,7 @@ impl Refusal {
 pub(crate) fn codes_of(body: &[u8]) -> Vec<Code> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let names = body["errors"].as_object().into_iter().flat_map(Map::keys);
-    let known = |name: &String| Code::ALL.iter().copied().find(|code| code.as_str() == name);
-    names.filter_map(known).collect()
+    names.filter_map(|name| Code::from_name(name)).collect()
 }
 
 impl Code {

@@ -11,29 +11,29 @@ use std::task::{Context, Wake, Waker};
 /// A task.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Tasks that share something, and what must hold of that when all have ended.
-pub(crate) struct Scene {
+/// Tasks that share something, and the check of that when all have ended.
+pub(crate) struct TaskSet {
     pub(crate) tasks: Vec<Task>,
-    pub(crate) judge: Box<dyn FnOnce()>,
+    pub(crate) check: Box<dyn FnOnce()>,
 }
 
-/// Plays a scene, made anew each time, in every order; the number of orders.
+/// Runs tasks, made anew each time, in every order; the number of orders.
 ///
 /// # Panics
 /// When tasks wait and none was woken.
-pub(crate) fn in_every_order(scene: impl Fn() -> Scene) -> usize {
+pub(crate) fn in_every_order(tasks: impl Fn() -> TaskSet) -> usize {
     let (mut choices, mut orders) = (Choices::default(), 1);
-    play(scene(), &mut choices);
+    run(tasks(), &mut choices);
     while choices.advance() {
-        play(scene(), &mut choices);
+        run(tasks(), &mut choices);
         orders += 1;
     }
     orders
 }
 
-fn play(scene: Scene, choices: &mut Choices) {
+fn run(set: TaskSet, choices: &mut Choices) {
     let begin = |task| (Arc::new(Woken(AtomicBool::new(true))), task);
-    let mut tasks: Vec<(Arc<Woken>, Task)> = scene.tasks.into_iter().map(begin).collect();
+    let mut tasks: Vec<(Arc<Woken>, Task)> = set.tasks.into_iter().map(begin).collect();
     while !tasks.is_empty() {
         let ready: Vec<usize> = (0..tasks.len()).filter(|&place| tasks[place].0.get()).collect();
         assert!(!ready.is_empty(), "{} tasks wait, and nobody wakes them", tasks.len());
@@ -45,7 +45,7 @@ fn play(scene: Scene, choices: &mut Choices) {
             drop(tasks.remove(place));
         }
     }
-    (scene.judge)();
+    (set.check)();
 }
 
 /// True once its task was woken, until that runs.
@@ -127,7 +127,7 @@ mod tests {
                 }) as Task
             };
             let (tasks, seen) = (vec![task('a'), task('b')], Rc::clone(&seen));
-            Scene { tasks, judge: Box::new(move || _ = seen.borrow_mut().insert(steps.take())) }
+            TaskSet { tasks, check: Box::new(move || _ = seen.borrow_mut().insert(steps.take())) }
         });
         let seen = seen.take();
         assert_eq!(orders, 6);
@@ -145,7 +145,7 @@ mod tests {
                 // Too early in one of the orders.
                 Box::pin(async move { notify.notify_waiters() }),
             ];
-            Scene { tasks, judge: Box::new(|| ()) }
+            TaskSet { tasks, check: Box::new(|| ()) }
         });
     }
 }

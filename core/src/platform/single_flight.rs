@@ -50,7 +50,7 @@ mod tests {
 
     use super::*;
     use crate::platform::error::Error;
-    use crate::platform::interleavings::{Scene, Task, in_every_order};
+    use crate::platform::interleavings::{Task, TaskSet, in_every_order};
 
     /// Work that ends when the gate lets it, and may fail.
     #[derive(Clone)]
@@ -128,7 +128,7 @@ mod tests {
                     Box::pin(asking()),
                     Box::pin(asking()),
                 ];
-                Scene { tasks, judge: Box::new(|| ()) }
+                TaskSet { tasks, check: Box::new(|| ()) }
             });
             assert!(orders > 100, "{orders}");
         }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use crate::platform::clock::Clock;
 use crate::platform::db::Session;
-use crate::platform::interleavings::{Scene, Task, in_every_order};
+use crate::platform::interleavings::{Task, TaskSet, in_every_order};
 use crate::platform::settings::Database;
 use futures::future::join_all;
 use sqlx::postgres::PgConnectOptions;
@@ -354,7 +354,7 @@ async fn queue_twice(queue: mpsc::Sender<Pending<Doubling>>, [first, later]: [&[
     add(later);
 }
 
-fn two_workers(numbers: [&'static [usize]; 2]) -> Scene {
+fn two_workers(numbers: [&'static [usize]; 2]) -> TaskSet {
     let (queue, receiver) = mpsc::channel(QUEUE_MAX);
     let receiver = tokio::sync::Mutex::new(SharedReceiver { receiver, pending: Vec::new() });
     let (running, begun) = (Arc::default(), RefCell::default());
@@ -364,7 +364,7 @@ fn two_workers(numbers: [&'static [usize]; 2]) -> Scene {
         Box::pin(Rc::clone(&shared).work(false)),
         Box::pin(queue_twice(queue, numbers)),
     ];
-    let judge = Box::new(move || {
+    let check = Box::new(move || {
         let begun = shared.begun.borrow();
         let is_of_one = |batch: &Vec<usize>| {
             batch.iter().all(|number| Doubling::tenant(number) == Doubling::tenant(&batch[0]))
@@ -374,7 +374,7 @@ fn two_workers(numbers: [&'static [usize]; 2]) -> Scene {
         taken.sort_by_key(|number| number / 10_000);
         assert_eq!(taken, numbers.concat(), "each once, the oldest of a tenant first");
     });
-    Scene { tasks, judge }
+    TaskSet { tasks, check }
 }
 
 #[test]

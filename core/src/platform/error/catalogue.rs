@@ -19,6 +19,14 @@ macro_rules! catalogue {
                 match self { $(Self::$name => $wire,)* }
             }
 
+            /// The code of this name, such as `ER008`.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($wire => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
             /// The HTTP status, unless the contract defines another one for the case.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)* }
@@ -214,6 +222,10 @@ mod tests {
     fn codes_are_unique() {
         let names: BTreeSet<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
         assert_eq!(names.len(), Code::ALL.len());
+        for code in Code::ALL {
+            assert_eq!(Code::from_name(code.as_str()), Some(*code));
+        }
+        assert_eq!(Code::from_name("ER8"), None);
     }
 
     #[test]

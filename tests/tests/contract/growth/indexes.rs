@@ -92,6 +92,16 @@ async fn execute(connection: &mut PgConnection, statement: &str) {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(connection).await.unwrap();
 }
 
+/// Rows of a table that were read, by any connection; the others are ended.
+async fn rows_read(connection: &mut PgConnection, table: &str) -> i64 {
+    end_others(connection).await;
+    let read = sqlx::query_scalar(
+        "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables \
+         where relname = $1",
+    );
+    read.bind(table).fetch_one(connection).await.unwrap()
+}
+
 /// Rotates the key from the results of commands on, which are before the connectors' reports.
 async fn rotate(context: &TestContext) {
     // Tenants' keys are in use by then.
@@ -171,14 +181,7 @@ async fn a_page_of_savings_plans_reads_few_others() {
         let page = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
         assert_eq!(page[0]["code"], format!("{first:012}"));
     }
-    end_others(&mut connection).await;
-    let read: i64 = sqlx::query_scalar(
-        "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables \
-         where relname = 'dca_plan'",
-    )
-    .fetch_one(&mut connection)
-    .await
-    .unwrap();
+    let read = rows_read(&mut connection, "dca_plan").await;
     assert!(read < ROWS / 10, "{read} rows were read");
 }
 
@@ -226,13 +229,6 @@ async fn a_confirm_reads_few_routes_of_other_partners() {
         .await
         .unwrap();
     assert_eq!(routed.as_deref(), Some("everything"));
-    end_others(&mut connection).await;
-    let read: i64 = sqlx::query_scalar(
-        "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables \
-         where relname = 'route'",
-    )
-    .fetch_one(&mut connection)
-    .await
-    .unwrap();
+    let read = rows_read(&mut connection, "route").await;
     assert!(read < ROWS / 100, "{read} rows were read");
 }
