@@ -172,9 +172,9 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo).required(),
                 Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal),
             ]),
-        Action::new("gate", "Compliance gate", UPDATE, "When the checks of its users must be done. A second operator must agree.")
+        Action::new("gate", "Change the compliance gate", UPDATE, "When the checks of its users must be done. A second operator must agree.")
             .with(&[Input::new("complianceGate", "Gate").kind(GATES).required()]),
-        Action::new("method-gates", "Gates by payment method", UPDATE, "In place of the compliance gate, for orders that are paid so. A second operator must agree.")
+        Action::new("method-gates", "Change gates by payment method", UPDATE, "In place of the compliance gate, for orders that are paid so. A second operator must agree.")
             .with(&[
                 Input::new("complianceGates.card", "Cards").kind(GATES),
                 Input::new("complianceGates.bank-transfer", "Bank transfers").kind(GATES),

@@ -298,8 +298,9 @@ pub(super) async fn verification_keys(
         (outcome(query, VERIFICATION_KEYS.actions))
         (facts(&partner, VERIFICATION_KEYS.facts))
         (VERIFICATION_KEYS.actions(visit, &ids, &partner))
+        h2 { "Keys" }
         (VERIFICATION_KEY_LIST.table(&keys))
         @if !keys.is_empty() { (VERIFICATION_KEY_LIST.export(&ids, query)) }
     };
-    Ok(Page::new(format!("{} {slug}", VERIFICATION_KEYS.name), SECTION, body))
+    Ok(Page::new(format!("{} {slug}", VERIFICATION_KEY_LIST.title), SECTION, body))
 }

@@ -24,7 +24,7 @@ pub(super) const ROUTES: Subject = Subject {
     facts: &[],
     actions: &[Action::new(
         "replace",
-        "Replace all",
+        "Replace all routes",
         Verb::Put.call("/admin/v1/routes"),
         "The first match counts. Commands that nobody has leased yet follow the new routes. A \
          second operator must agree.",
