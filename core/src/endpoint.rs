@@ -388,6 +388,6 @@ pub const fn route<E: Endpoint>() -> Route {
         doc: E::DOC,
         successes: E::Response::successes,
         type_name: std::any::type_name::<E>,
-        handle: dispatch::run::<E>,
+        handle: dispatch::dispatch::<E>,
     }
 }

@@ -208,16 +208,21 @@ fn upstream(context: &mut Context) -> Result<&mut UpstreamExchange> {
 
 #[async_trait]
 impl ProxyHttp for Gateway {
-    type CTX = Context;
+    /// On the heap: Pingora has room for it five times on its way to the answer.
+    type CTX = Box<Context>;
 
-    fn new_ctx(&self) -> Context {
-        Context::new(self.core.clock.monotonic_ns(), self.lifecycle.begin())
+    fn new_ctx(&self) -> Box<Context> {
+        Box::new(Context::new(self.core.clock.monotonic_ns(), self.lifecycle.begin()))
     }
 
     /// None: the default one would compress, a box per request.
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
-    async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
+    async fn request_filter(
+        &self,
+        session: &mut Session,
+        context: &mut Box<Context>,
+    ) -> Result<bool> {
         // `body` times the body as a whole, and `server` the writes.
         session.set_read_timeout(None);
         session.set_total_drain_timeout(Some(DRAIN_MAX));
@@ -226,7 +231,11 @@ impl ProxyHttp for Gateway {
         self.respond(session.as_downstream_mut(), context).await
     }
 
-    async fn upstream_peer(&self, _: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
+    async fn upstream_peer(
+        &self,
+        _: &mut Session,
+        context: &mut Box<Context>,
+    ) -> Result<Box<HttpPeer>> {
         let now = self.core.clock.monotonic_ns();
         upstream(context)?.peer(&self.lookups, &self.preferred_address, now).await
     }
@@ -236,7 +245,7 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         _: &HttpPeer,
-        context: &mut Context,
+        context: &mut Box<Context>,
         mut error: Box<Error>,
     ) -> Box<Error> {
         let (preferred, now) = (&self.preferred_address, self.core.clock.monotonic_ns());
@@ -257,7 +266,7 @@ impl ProxyHttp for Gateway {
         _: &mut Session,
         body: &mut Option<Bytes>,
         _: bool,
-        _: &mut Context,
+        _: &mut Box<Context>,
     ) -> Result<()> {
         *body = None;
         Ok(())
@@ -267,7 +276,7 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         request: &mut RequestHeader,
-        context: &mut Context,
+        context: &mut Box<Context>,
     ) -> Result<()> {
         upstream(context)?.request(request)
     }
@@ -276,7 +285,7 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         answer: &mut ResponseHeader,
-        context: &mut Context,
+        context: &mut Box<Context>,
     ) -> Result<()> {
         upstream(context)?.answer(answer, self.core.clock.monotonic_ns())
     }
@@ -288,7 +297,7 @@ impl ProxyHttp for Gateway {
         _: &mut Session,
         body: &mut Option<Bytes>,
         end: bool,
-        context: &mut Context,
+        context: &mut Box<Context>,
     ) -> Result<Option<Duration>> {
         let now = self.core.clock.monotonic_ns();
         let sender = Sender::of(context.client_address, &context.labels.partner);
@@ -311,7 +320,7 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         _: &mut HeaderMap,
-        context: &mut Context,
+        context: &mut Box<Context>,
     ) -> Result<Option<Bytes>> {
         context.set_answered(self.core.clock.monotonic_ns());
         upstream(context).map(|upstream| Some(upstream.kept_body()))
@@ -321,7 +330,7 @@ impl ProxyHttp for Gateway {
         &self,
         session: &mut Session,
         error: &Error,
-        context: &mut Context,
+        context: &mut Box<Context>,
     ) -> FailToProxy {
         let lost = FailToProxy { error_code: 0, can_reuse_downstream: false };
         let answered = respond::answered(session.as_downstream()).is_some();
@@ -343,11 +352,11 @@ impl ProxyHttp for Gateway {
     }
 
     /// [`Self::fail_to_proxy`] has logged what is worth a line.
-    fn suppress_error_log(&self, _: &Session, _: &Context, _: &Error) -> bool {
+    fn suppress_error_log(&self, _: &Session, _: &Self::CTX, _: &Error) -> bool {
         true
     }
 
-    async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Context) {
+    async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Box<Context>) {
         context.permit = None;
         let session = session.as_downstream();
         if let Some(connection) = ConnectionInfo::for_session(session) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use rampart_types::ClientId;
 
 use super::idempotency::{self, Claim, ClaimedKey};
 use super::{Approver, Endpoint, Respond};
@@ -15,52 +16,52 @@ use crate::platform::db::{self, PoolKind};
 use crate::platform::error::{Error, Result};
 use crate::tenancy::house::house;
 
-/// Runs one request as [`dispatch`] does, on the connections that the endpoint's requests have.
-pub(super) fn run<E: Endpoint>(
+/// Runs one request through an endpoint: JSON, user, idempotency key, reading, second operator, call.
+/// Its error is that of the first stage that finds something. A login has connections of its own.
+pub(super) fn dispatch<E: Endpoint>(
     core: Arc<Core>,
     client: Option<Client>,
-    input: Input,
+    mut input: Input,
     fault: Option<Error>,
 ) -> BoxFuture<'static, Result<Reply>> {
-    let run = async move { dispatch::<E>(&core, client, input, fault).await };
+    // A block, for an `async fn` has room for its arguments twice.
+    let run = async move {
+        input.document = E::BODY.parse(&input.body)?;
+        let tenant = match E::Caller::SURFACE {
+            Surface::Operators => Some(house()),
+            Surface::Partners | Surface::Connectors => client.as_ref().map(Client::id),
+        };
+        let caller = E::Caller::identify(&core, client, &input).await?;
+        match tenant {
+            // On the heap: requests that take no key do not carry the room of one around.
+            Some(tenant) if E::IDEMPOTENT => {
+                Box::pin(carry_out_once::<E>(&core, tenant, &input, caller, fault)).await
+            }
+            _ => carry_out::<E>(&core, &input, caller, None, fault).await,
+        }
+    };
     match E::IS_LOGIN {
         true => Box::pin(PoolKind::Logins.run(run)),
         false => Box::pin(run),
     }
 }
 
-/// Runs one request through an endpoint: JSON, user, idempotency key, reading, second operator, call.
-///
-/// # Errors
-/// Those of the first stage that finds something.
-async fn dispatch<E: Endpoint>(
+/// Carries a request out unless its idempotency key, if it has one, was used before: then the saved
+/// answer is given again.
+async fn carry_out_once<E: Endpoint>(
     core: &Core,
-    client: Option<Client>,
-    mut input: Input,
+    tenant: ClientId,
+    input: &Input,
+    caller: E::Caller,
     fault: Option<Error>,
 ) -> Result<Reply> {
-    input.document = E::BODY.parse(&input.body)?;
-    let tenant = match E::Caller::SURFACE {
-        Surface::Operators => Some(house()),
-        Surface::Partners | Surface::Connectors => client.as_ref().map(Client::id),
-    };
-    let caller = E::Caller::identify(core, client, &input).await?;
-    let claim = match tenant {
-        Some(tenant) if E::IDEMPOTENT => {
-            idempotency::claim(core, tenant, &caller, E::PATH, &input).await?
-        }
-        _ => Claim::NoKey,
-    };
-    let key = match claim {
-        Claim::NoKey => None,
-        Claim::Claimed(key) => Some(key),
+    let key = match idempotency::claim(core, tenant, &caller, E::PATH, input).await? {
+        Claim::NoKey => return carry_out::<E>(core, input, caller, None, fault).await,
+        Claim::Claimed(key) => key,
         Claim::Answered(reply) => return Ok(reply),
     };
-    let Some(key) = key else {
-        return carry_out::<E>(core, &input, caller, None, fault).await;
-    };
     // On the heap: the renewal would have room for the work twice.
-    let work = Box::pin(carry_out::<E>(core, &input, caller, Some(&key), fault));
+    let work = Box::pin(carry_out::<E>(core, input, caller, Some(&key), fault));
     let result = key.renew_while(core, work).await;
     key.settle(core, result, &input.head.request_id).await
 }

@@ -197,13 +197,13 @@ impl Streams<'_> {
         answer: SendResponse<Bytes>,
     ) {
         let (limits, digest) = (self.limits, Arc::clone(&self.digest));
-        let session = Http2Session::new(request, answer, digest, limits.bounds);
+        let session = Box::new(Http2Session::new(request, answer, digest, limits.bounds));
         let (app, shutdown) = (Arc::clone(&limits.proxy), limits.closing.subscribe());
         let running = RunningStream { last_end: Arc::clone(&self.last_end), _permit: permit };
         // A panic, which is in the log, ends the task alone.
         tokio::spawn(async move {
             let _running = running;
-            let session = ServerSession::new_custom(Box::new(session));
+            let session = ServerSession::new_custom(session);
             app.process_new_http(session, &shutdown).await;
         });
     }
