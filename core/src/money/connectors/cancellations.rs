@@ -10,9 +10,10 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
-/// provider; nothing for an order that no connector was asked about, whose payment was refused, or
-/// whose connector cancels no payments. It goes to the same connector, which gets it after the order's
-/// earlier commands, with the name that the payment has got by then.
+/// provider, by the connector that has made it; nothing for an order whose payment is not made, or
+/// whose connector cancels no payments. One that is made later is cancelled then
+/// ([`cancel_late_payment`]): until a connector has begun to make it, it follows the routes, and
+/// nobody knows yet who will hold it.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -23,12 +24,12 @@ pub(crate) async fn command_cancellation(
 ) -> Result<()> {
     let created = sqlx::query!(
         r#"
-        select c.command_id, c.connector, c.sealed_result, o.payment_method
-        from command c join buy_order o on o.client_id = c.client_id and o.order_id = c.order_id
+        select c.command_id, c.sealed_result, k.name as connector, o.payment_method
+        from command c
+        join buy_order o on o.client_id = c.client_id and o.order_id = c.order_id
+        join connector k on k.name = c.connector and $3 = any (k.capabilities)
         where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
-            and c.state <> 'rejected'
-            and (c.connector is null or exists (select from connector k
-                where k.name = c.connector and $3 = any (k.capabilities)))
+            and c.state = 'done'
         "#,
         client.uuid(),
         order.number(),
@@ -41,21 +42,16 @@ pub(crate) async fn command_cancellation(
     let result =
         created.sealed_result.map(|sealed| commands::open(&core.cipher(client), &context, &sealed));
     let result = result.transpose()?.unwrap_or_default();
-    let method = created.payment_method;
-    let target = match created.connector {
-        Some(connector) => Target::Connector(connector),
-        None => Target::Method { direction: commands::Direction::In, method: method.clone() },
-    };
     let command = Command {
         client,
         order: Some(order),
         user: None,
         kind: CommandKind::PaymentCancel,
         idempotency_key: format!("payment-cancel/{order}"),
-        target,
+        target: Target::Connector(created.connector),
         body: json!({
             "orderId": order,
-            "method": method,
+            "method": created.payment_method,
             "commandId": created.command_id,
             "providerReference": result["result"]["providerReference"],
         }),
@@ -64,9 +60,34 @@ pub(crate) async fn command_cancellation(
     Ok(())
 }
 
-/// Names the payment in the body of a cancellation that was commanded before the payment had a name.
-/// One that is leased comes after the result of the command that made the payment; where that was
-/// refused there is no name.
+/// Commands, in the transaction that ends the command of a payment, that the payment is cancelled if
+/// its order has ended meanwhile. Of this transaction and one that ends the order, the one that gets
+/// the order's row second sees what the other has written. The row stays locked until it ends.
+///
+/// # Errors
+/// When the database cannot be used.
+pub(super) async fn cancel_late_payment(
+    conn: &mut Connection,
+    core: &Core,
+    key: OrderKey,
+) -> Result<()> {
+    // A statement of its own: the next one sees what was committed while this one waited.
+    let is_over = sqlx::query_scalar!(
+        r#"
+        select status = 'cancelled' as "is_over!" from buy_order
+        where client_id = $1 and order_id = $2 for no key update
+        "#,
+        key.client.uuid(),
+        key.order.number(),
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
+}
+
+/// Names the payment in the body of a cancellation that an edge of an earlier version has commanded
+/// before the payment had a name. One that is leased comes after the result of the command that made
+/// the payment; where that was refused there is no name.
 ///
 /// # Errors
 /// When the database cannot be read, or the result cannot be opened, which is our fault.

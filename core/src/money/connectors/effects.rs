@@ -6,6 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::bank_transfer::BankTransfer;
+use super::cancellations::cancel_late_payment;
 use super::commands::{self, CommandKind, body_context};
 use super::network_fee::NetworkFee;
 use super::settlement::{self, Fact};
@@ -98,8 +99,11 @@ pub(super) async fn apply(
             let event = OrderEvent::PaymentDenied { reason: finished.reason.clone() };
             settlement::apply(conn, core, key, &event, connector).await
         }
-        (Some(CommandKind::PaymentCreate), true) if BankTransfer::is_wrong(&finished.result) => {
-            tracing::warn!(connector, %order, "a bank account is not valid, and no payer is told it");
+        (Some(CommandKind::PaymentCreate), true) => {
+            if BankTransfer::is_wrong(&finished.result) {
+                tracing::warn!(connector, %order, "a bank account is wrong: no payer is told it");
+            }
+            cancel_late_payment(conn, core, key).await?;
             Ok(Vec::new())
         }
         (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), true) => {

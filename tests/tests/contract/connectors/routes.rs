@@ -1,5 +1,6 @@
 //! Commands that are written, or held, while the routes are replaced.
 
+use super::purchase::order;
 use super::*;
 
 const PAYOUT: CommandKind = CommandKind::PayoutSend;
@@ -97,4 +98,93 @@ async fn a_command_that_somebody_holds_holds_up_no_change_of_routes() {
     let moved = two.lease(10).await;
     assert_eq!(moved.len(), 1, "{moved:?}");
     assert_eq!(moved[0]["body"]["key"], "held");
+}
+
+/// Replaces all routes by one of the partner's cards to this connector, or by none.
+async fn route_cards(context: &TestContext, connector: Option<&str>) {
+    let routes: Vec<_> = connector
+        .into_iter()
+        .map(|name| {
+            json!({"partner": "acme", "method": "creditCard", "direction": "in", "connector": name})
+        })
+        .collect();
+    let body = json!({ "routes": routes });
+    context.admin(Method::PUT, "/admin/v1/routes", body).await.assert_status(200);
+}
+
+/// A partner whose cards are routed to the first of two connectors.
+async fn two_for_cards(context: &TestContext) -> (Partner, [Connector; 2]) {
+    let acme = context.partner("acme").await;
+    let kinds = ["payment.create", "payment.cancel"];
+    let one = Connector::new(context, "one", &kinds).await;
+    let two = Connector::new(context, "two", &kinds).await;
+    route_cards(context, Some("one")).await;
+    (acme, [one, two])
+}
+
+/// Checks that a connector is commanded to cancel the payment of this name, and nothing else.
+async fn assert_cancels(connector: &Connector, payment: &str) {
+    let leased = connector.lease(10).await;
+    assert_eq!(leased.len(), 1, "{leased:?}");
+    assert_eq!(leased[0]["kind"], "payment.cancel");
+    assert_eq!(leased[0]["body"]["providerReference"], payment);
+}
+
+#[tokio::test]
+async fn a_payment_that_follows_the_routes_is_cancelled_by_whoever_makes_it() {
+    let context = TestContext::start().await;
+    let (acme, [one, two]) = two_for_cards(&context).await;
+    let order = order(&acme, 100).await;
+    order.event(&context, "cancel").await.assert_status(200);
+    route_cards(&context, Some("two")).await;
+    let create = two.answer_next("done", json!({"providerReference": "pi-1"})).await;
+    assert_eq!(create["kind"], "payment.create");
+    assert!(one.lease(10).await.is_empty(), "it holds no payment");
+    assert_cancels(&two, "pi-1").await;
+}
+
+#[tokio::test]
+async fn a_cancellation_follows_no_route_away_from_the_connector_of_its_payment() {
+    let context = TestContext::start().await;
+    let (acme, [one, two]) = two_for_cards(&context).await;
+    let order = order(&acme, 100).await;
+    route_cards(&context, None).await;
+    order.event(&context, "cancel").await.assert_status(200);
+    route_cards(&context, Some("one")).await;
+    let create = one.lease(10).await.remove(0);
+    assert_eq!(create["kind"], "payment.create");
+    route_cards(&context, Some("two")).await;
+    let made = json!({"providerReference": "pi-1"});
+    one.report(&create, "done", made).await.assert_status(200);
+    route_cards(&context, None).await;
+    context.core().follow_routes().await.unwrap();
+    assert!(two.lease(10).await.is_empty(), "it holds no payment");
+    assert_cancels(&one, "pi-1").await;
+}
+
+#[tokio::test]
+async fn an_order_that_ends_while_its_payment_is_made_cancels_it_once() {
+    let context = TestContext::start().await;
+    let (acme, [one, _two]) = two_for_cards(&context).await;
+    for round in 0..8 {
+        let order = order(&acme, 100).await;
+        let create = one.lease(10).await.remove(0);
+        let payment = format!("pi-{round}");
+        let made = json!({ "providerReference": payment });
+        let (ended, reported) =
+            tokio::join!(order.event(&context, "cancel"), one.report(&create, "done", made));
+        ended.assert_status(200);
+        reported.assert_status(200);
+        assert_cancels(&one, &payment).await;
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_is_refused_after_its_order_has_ended_is_not_cancelled() {
+    let context = TestContext::start().await;
+    let (acme, [one, _two]) = two_for_cards(&context).await;
+    let order = order(&acme, 100).await;
+    order.event(&context, "cancel").await.assert_status(200);
+    one.answer_next("rejected", json!({})).await;
+    assert!(one.lease(10).await.is_empty(), "there is nothing to cancel");
 }
