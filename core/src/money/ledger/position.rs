@@ -76,23 +76,26 @@ impl Position {
         &'a self,
         currency: &'a str,
     ) -> impl Iterator<Item = (&'a str, Decimal)> {
-        let rows = self.0.iter();
-        rows.filter(move |row| {
-            row.kind == AccountKind::Provider.as_str()
-                && row.currency == currency
-                && row.amount > Decimal::ZERO
-        })
-        .map(|row| (row.holder.as_str(), row.amount))
+        self.at_providers(currency).filter(|(_, amount)| *amount > Decimal::ZERO)
     }
 
-    /// A connector that a currency was sent through for the order.
-    pub(crate) fn providers_below(&self, currency: &str) -> Option<&str> {
-        let mut rows = self.0.iter().filter(|row| {
-            row.kind == AccountKind::Provider.as_str()
-                && row.currency == currency
-                && row.amount < Decimal::ZERO
+    /// The connectors that a currency was sent through for the order, and how much more than they hold.
+    pub(crate) fn providers_below<'a>(
+        &'a self,
+        currency: &'a str,
+    ) -> impl Iterator<Item = (&'a str, Decimal)> {
+        let sums = self.at_providers(currency).map(|(connector, amount)| (connector, -amount));
+        sums.filter(|(_, amount)| *amount > Decimal::ZERO)
+    }
+
+    fn at_providers<'a>(
+        &'a self,
+        currency: &'a str,
+    ) -> impl Iterator<Item = (&'a str, Decimal)> {
+        let rows = self.0.iter().filter(move |row| {
+            row.kind == AccountKind::Provider.as_str() && row.currency == currency
         });
-        rows.next().map(|row| row.holder.as_str())
+        rows.map(|row| (row.holder.as_str(), row.amount))
     }
 
     /// True if the order's fiat and coins have been exchanged.

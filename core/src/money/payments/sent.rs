@@ -304,7 +304,17 @@ impl Sent {
 
     /// The part of what has left that a provider or a network has kept of what came back.
     pub(super) fn kept(&self) -> Decimal {
-        self.out.iter().filter(|payout| payout.is_rest).map(|payout| payout.amount).sum()
+        self.rests().map(|payout| payout.amount).sum()
+    }
+
+    /// The same, of the payouts that this connector was the first to tell of.
+    pub(super) fn kept_by(&self, connector: &str) -> Decimal {
+        let is_its = |one: &&Payout| one.names().next().is_some_and(|by| by.connector == connector);
+        self.rests().filter(is_its).map(|payout| payout.amount).sum()
+    }
+
+    fn rests(&self) -> impl Iterator<Item = &Payout> {
+        self.out.iter().filter(|payout| payout.is_rest)
     }
 
     /// True if the order is exchanged, and all that it pays out has arrived at its recipient, but for

@@ -7,8 +7,8 @@ use super::return_fees::fee_account;
 use super::sent::Sent;
 use super::terms::OrderTerms;
 use crate::Core;
-use crate::money::ledger::AccountKind::{PayoutPayable, Suspense};
-use crate::money::ledger::entries::{holding, reversed};
+use crate::money::ledger::AccountKind::{PayoutPayable, Suspense, Treasury};
+use crate::money::ledger::entries::reversed;
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::platform::db::Connection;
 use crate::trading::quotes::Side;
@@ -18,6 +18,7 @@ struct Left {
     amount: Decimal,
     /// The part of it that a provider or a network has kept of what came back.
     kept: Decimal,
+    sent: Sent,
 }
 
 impl Left {
@@ -30,8 +31,9 @@ impl Left {
         let amount = payout - position.owed(PayoutPayable, currency);
         // What was kept beyond what was owed stands in suspense.
         let excess = position.sum(Suspense, currency).max(Decimal::ZERO);
-        let kept = Sent::of(conn, terms.key, currency, Uuid::nil()).await?.kept() - excess;
-        Ok(Self { amount, kept: kept.min(amount).max(Decimal::ZERO) })
+        let sent = Sent::of(conn, terms.key, currency, Uuid::nil()).await?;
+        let kept = (sent.kept() - excess).min(amount).max(Decimal::ZERO);
+        Ok(Self { amount, kept, sent })
     }
 }
 
@@ -68,13 +70,51 @@ pub(super) async fn unwind(
         return Ok(());
     }
     let (_, currency) = amounts.payout();
-    let from = position.providers_below(currency).unwrap_or("manual");
-    let Left { amount, kept } = Left::of(&mut *conn, terms, &position).await?;
-    let postings = [
+    let Left { amount, kept, sent } = Left::of(&mut *conn, terms, &position).await?;
+    let mut postings = vec![
         Posting::new(PayoutPayable, currency, -amount),
-        holding(amounts.side == Side::Buy, from, currency, amount - kept),
         Posting::new(fee_account(amounts.side), currency, kept),
     ];
+    match amounts.side {
+        Side::Buy => postings.push(Posting::new(Treasury, currency, amount - kept)),
+        Side::Sell => {
+            postings.extend(at_providers(&position, &sent, currency, amount - kept));
+        }
+    }
     post(conn, core, "payout-returned", subject, &postings).await?;
     post(conn, core, "execution-reversed", subject, &reversed(amounts.execution())).await
+}
+
+/// A provider that money of a sale has left.
+struct Source<'a> {
+    provider: &'a str,
+    left: Decimal,
+    /// The part of it that is there again.
+    back: Decimal,
+}
+
+/// Postings of a sale's money to the providers that it has left, each as far as it has left there: first
+/// what no provider has kept. What they do not explain is at the first of them.
+fn at_providers(
+    position: &Position,
+    sent: &Sent,
+    currency: &str,
+    mut amount: Decimal,
+) -> Vec<Posting> {
+    let mut sources = Vec::new();
+    for (provider, left) in position.providers_below(currency) {
+        let back = (left - sent.kept_by(provider)).min(amount).max(Decimal::ZERO);
+        amount -= back;
+        sources.push(Source { provider, left, back });
+    }
+    for source in &mut sources {
+        let more = (source.left - source.back).min(amount).max(Decimal::ZERO);
+        amount -= more;
+        source.back += more;
+    }
+    match sources.first_mut() {
+        Some(first) => first.back += amount,
+        None => return vec![Posting::at("manual", currency, amount)],
+    }
+    sources.iter().map(|source| Posting::at(source.provider, currency, source.back)).collect()
 }

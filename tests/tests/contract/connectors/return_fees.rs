@@ -3,7 +3,7 @@
 use rampart_tests::going_live::CONNECTOR;
 use rust_decimal::Decimal;
 
-use super::sale::{queue, returned_in_part};
+use super::sale::{number, queue, returned_in_part};
 use super::*;
 use crate::payments::problems;
 
@@ -72,5 +72,32 @@ async fn what_comes_back_beyond_the_fee_waits_until_it_is_given_back() {
     context.admin(Method::POST, "/admin/v1/payments", body).await.assert_status(201);
     assert_eq!(sums(&context).await, [""; 0]);
     assert_eq!(queue(&context).await, [Value::Null; 0]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+/// What the books have at each provider that is not zero, in euros.
+async fn at_providers(context: &TestContext) -> Vec<String> {
+    let sums = "select a.holder || ' ' || trim_scale(sum(l.amount))::text \
+        from ledger_posting l join ledger_account a using (client_id, account_id) \
+        where a.kind = 'provider' group by a.holder having sum(l.amount) <> 0 order by a.holder";
+    sqlx::query_scalar(sums).fetch_all(context.db()).await.unwrap()
+}
+
+#[tokio::test]
+async fn money_of_a_sale_that_left_by_two_ways_is_back_where_it_left() {
+    let context = TestContext::start().await;
+    let (_connector, sale, part) = returned_in_part(&context).await;
+    let by_hand = json!({"partner": "acme", "kind": "transfer-sent", "amount": number(part),
+        "currency": "EUR", "providerReference": "by-hand", "orderId": sale["orderId"],
+        "reason": "by hand"});
+    context.admin(Method::POST, "/admin/v1/payments", by_hand).await.assert_status(201);
+    let kept = format!("{CONNECTOR} -5");
+    let by_hand = format!("manual -{}", part.normalize());
+    assert_eq!(at_providers(&context).await, [kept.clone(), by_hand]);
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let refund = json!({"event": "refund", "reason": "asked for"});
+    context.admin(Method::POST, &path, refund).await.assert_status(200);
+    assert_eq!(at_providers(&context).await, [kept], "by hand it is with us again");
+    assert_eq!(sums(&context).await, ["fee_payment_method EUR 5", "provider EUR -5"]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
