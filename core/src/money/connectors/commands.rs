@@ -77,6 +77,11 @@ impl CommandKind {
         )
     }
 
+    /// True if it sends money or coins, which nothing takes back.
+    pub(super) const fn sends(self) -> bool {
+        matches!(self, Self::PaymentRefund | Self::PayoutSend | Self::TransferSend)
+    }
+
     /// The kind by which a connector moves money, or else coins, in this direction.
     pub(crate) const fn of_route(direction: Direction, is_money: bool) -> Self {
         match (direction, is_money) {

@@ -52,6 +52,16 @@ impl Finished {
         self.kind == CommandKind::PaymentRefund.as_str()
     }
 
+    /// True if it sends money or coins.
+    pub(super) fn sends(&self) -> bool {
+        CommandKind::from_name(&self.kind).is_some_and(CommandKind::sends)
+    }
+
+    /// True if its result names an account that no payer can be told.
+    pub(super) fn is_unpayable(&self) -> bool {
+        self.kind == CommandKind::PaymentCreate.as_str() && BankTransfer::is_wrong(&self.result)
+    }
+
     /// Opens the command's body.
     ///
     /// # Errors
@@ -100,7 +110,7 @@ pub(super) async fn apply(
             settlement::apply(conn, core, key, &event, connector).await
         }
         (Some(CommandKind::PaymentCreate), true) => {
-            if BankTransfer::is_wrong(&finished.result) {
+            if finished.is_unpayable() {
                 tracing::warn!(connector, %order, "a bank account is wrong: no payer is told it");
             }
             cancel_late_payment(conn, core, key).await?;

@@ -1,24 +1,25 @@
 //! `POST /connectors/v1/commands/{id}/result`
 
+mod verdict;
+
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
-use rampart_types::{ClientId, OrderKey, UserKey};
+use rampart_types::{ClientId, UserKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::verdict::{Attempts, Verdict};
 use super::caller::Connector;
 use super::checkpoint::{self, ID, lease_token, lost_lease};
 use super::commands::{CommandKind, result_context};
 use super::effects::{self, Finished};
-use super::payouts::is_owed;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::payments::refund_withdrawals::is_told;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
@@ -51,9 +52,10 @@ impl Endpoint for ReportResult {
                   `retryAfterSeconds` or twice as long each time, until \
                   `connectors.attempts_max` attempts have been made: then it is rejected, as is a \
                   payout whose order waits or is over by then, and a refund of which the provider \
-                  has told that somebody else has made it. The same result again is answered as \
-                  the first time. A lost lease is 409, and changes nothing: lease the command \
-                  again.",
+                  has told that somebody else has made it. A payout, a transfer or a refund of \
+                  which an attempt has reported nothing may have been made: `retry` never ends \
+                  it. The same result again is answered as the first time. A lost lease is 409, \
+                  and changes nothing: lease the command again.",
         path: &[ID],
         body: Shape::of::<NewResult>(),
         request: r#"{"leaseToken": "0199a000-0000-7000-8000-000000000011", "outcome": "done",
@@ -168,9 +170,6 @@ pub(super) async fn settle(
     if new.lacks_transaction(&row.kind) {
         return Ok(Settled::NoTransaction);
     }
-    let attempts_max = i32::try_from(core.settings.connectors.attempts_max);
-    let retries = row.retries.saturating_add(1);
-    let is_last = retries >= attempts_max.unwrap_or(i32::MAX);
     let (client, order) =
         (ClientId::from(row.client_id), row.order_id.map(column::id).transpose()?);
     let finished = Finished {
@@ -187,21 +186,12 @@ pub(super) async fn settle(
         result: if new.outcome == Outcome::Retry { Value::Null } else { new.result.clone() },
         reason: new.reason.clone(),
     };
-    // After an attempt that reported nothing money may have left: then only another one can find out.
-    let is_withdrawn = new.outcome == Outcome::Retry
-        && row.attempt == retries
-        && is_not_owed(conn, core, &finished).await?;
-    let state = match new.outcome {
-        Outcome::Done => "done",
-        Outcome::Rejected => "rejected",
-        Outcome::Retry if is_last || is_withdrawn => "rejected",
-        Outcome::Retry => "open",
-    };
+    let attempts = Attempts { begun: row.attempt, retries: row.retries.saturating_add(1) };
+    let verdict = Verdict::new(conn, core, new.outcome, attempts, &finished).await?;
     let sealed = new.seal(core, row.client_id, id)?;
-    let due_at = write(conn, id, state, row.retries, new, &digest, sealed).await?;
+    let due_at = write(conn, id, verdict, row.retries, new, &digest, sealed).await?;
     let mut causes = Vec::new();
-    // The order of a payout that is withdrawn waits, or is over: its state is another's word.
-    if state != "open" && (!is_withdrawn || finished.is_refund()) {
+    if verdict.has_effects {
         causes = Box::pin(effects::apply(conn, core, &finished)).await?;
     }
     // Last: other calls of the connector wait for its row until the commit.
@@ -210,8 +200,8 @@ pub(super) async fn settle(
             .execute(&mut *conn)
             .await?;
     }
-    let retry_at = (state == "open").then_some(due_at);
-    Ok(Settled::Now(Reported { state: state.to_owned(), retry_at }, causes))
+    let retry_at = (verdict.state == "open").then_some(due_at);
+    Ok(Settled::Now(Reported { state: verdict.state.to_owned(), retry_at }, causes))
 }
 
 /// Locks the user whom a command is about, if it is about one. Users are locked before their commands,
@@ -238,25 +228,6 @@ async fn lock_user(conn: &mut Connection, connector: &str, id: Uuid) -> Result<(
     Ok(())
 }
 
-/// True if the command sends what its order does not owe any more, or must not send now, or gives
-/// back what was given back at its provider: it is withdrawn in place of another attempt. The
-/// order's row stays locked until the transaction ends.
-///
-/// # Errors
-/// The database's, or when the command's body cannot be opened.
-async fn is_not_owed(conn: &mut Connection, core: &Core, command: &Finished) -> Result<bool> {
-    match (CommandKind::from_name(&command.kind), command.order) {
-        (Some(kind @ (CommandKind::PayoutSend | CommandKind::TransferSend)), Some(order)) => {
-            let key = OrderKey { client: command.client, order };
-            Ok(!is_owed(conn, key, kind, command.amount(core)?).await?)
-        }
-        (Some(CommandKind::PaymentRefund), _) => {
-            Ok(is_told(conn, command.client, command.command).await?)
-        }
-        _ => Ok(false),
-    }
-}
-
 /// Writes a result to its command, which the caller's transaction has locked. The time of the next
 /// attempt. Of a command that has ended, the checkpoint is deleted, and the words that name a person or
 /// a secret of another service's: the recipient of a transfer, who or what was checked, and by which
@@ -267,7 +238,7 @@ async fn is_not_owed(conn: &mut Connection, core: &Core, command: &Finished) -> 
 async fn write(
     conn: &mut Connection,
     id: Uuid,
-    state: &str,
+    verdict: Verdict,
     retries: i32,
     new: &NewResult,
     digest: &[u8],
@@ -280,16 +251,18 @@ async fn write(
         "update command set state = $2, result_digest = $3, sealed_result = $4, \
              retries = retries + $5::int, due_at = now() + make_interval(secs => $6::int), \
              leased_until = null, finished_at = case when $2 <> 'open' then now() end, \
+             review = $7, \
              checkpoint = case when $2 = 'open' then checkpoint end, \
              sealed_body = case when $2 = 'open' or kind not in ('transfer.send', 'identity.start', \
                  'screening.check', 'card.verify', 'wallet-provider.verify') then sealed_body end \
          where command_id = $1 and state = 'open' returning due_at",
         id,
-        state,
+        verdict.state,
         digest,
         sealed,
         i32::from(is_retry),
         i32::try_from(pause).unwrap_or(i32::MAX),
+        verdict.review,
     )
     .fetch_one(conn)
     .await?;

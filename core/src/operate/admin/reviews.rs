@@ -39,7 +39,7 @@ pub struct Review {
     /// The partner's slug.
     partner: String,
     /// `document`, `account` or `screening` of a user; `blocked`, `disputed`, `excess`, `held`,
-    /// `owed`, `returned`, `screening` or `shortfall` of an order.
+    /// `owed`, `returned`, `screening`, `shortfall`, `unknown` or `unpayable` of an order.
     reasons: Vec<String>,
     /// Since when it waits.
     waiting_since: DateTime<Utc>,
@@ -141,6 +141,15 @@ impl Criteria {
                 -- owes what nobody gives back
                 select client_id, 'order', null, order_id::text, reason, since
                 from money_waiting() where payment_id is null and order_id is not null
+                union all
+                -- nobody knows if its money or coins have left, or its payer where to pay
+                select c.client_id, 'order', null, c.order_id::text, c.review,
+                    coalesce(c.finished_at, c.created_at)
+                from command c
+                where c.review is not null and c.order_id is not null
+                    and (c.review <> 'unpayable' or exists (select from buy_order o
+                        where o.client_id = c.client_id and o.order_id = c.order_id
+                            and o.status = 'pending'))
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons

@@ -98,7 +98,7 @@ pub enum Outcome {
         result: Value,
     },
     /// The effect is not there; another attempt may succeed. An edge rejects a command after its
-    /// `connectors.attempts_max`.
+    /// `connectors.attempts_max`, unless it sends money or coins and an attempt has told nothing.
     #[serde(rename_all = "camelCase")]
     Retry {
         /// The reason, of which an edge is told the first 1000 characters.

@@ -24,7 +24,8 @@ pub(crate) struct Connectors {
     /// Longest wait of a request for a connector's answer.
     #[schemars(range(min = 1, max = 25), extend("x-unit" = "seconds"))]
     pub(crate) answer_seconds: u32,
-    /// Attempts after which a command that asks for another one is rejected.
+    /// Attempts after which a command that asks for another one is rejected, unless it may have sent
+    /// money or coins.
     #[schemars(range(min = 1, max = 1_000), extend("x-unit" = "attempts"))]
     pub(crate) attempts_max: u32,
     /// Unused deposit addresses that are kept of each connector and asset.

@@ -3,6 +3,7 @@
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, order, paid};
+use super::sale::queue;
 use super::*;
 
 /// A result of `payment.create` as the connector of a bank account has it.
@@ -72,4 +73,24 @@ async fn half_an_account_is_not_shown() {
         assert!(page.text().contains("agreed with the shop"), "{member}: {}", page.text());
         assert!(!page.text().contains("ABNA"), "{member}: {}", page.text());
     }
+}
+
+#[tokio::test]
+async fn an_order_whose_payer_cannot_be_told_where_to_pay_waits_for_support() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for iban in ["NL02 ABNA 0123 4567 89", "NL03ABNA0123456789"] {
+        assert_eq!(queue(&context).await, [Value::Null; 0], "{iban}");
+        let order = order(&acme, 100).await;
+        let create = connector.lease(1).await.remove(0);
+        let mut made = announced(&create["body"]["paymentReference"]);
+        made["bankTransfer"]["iban"] = json!(iban);
+        connector.report(&create, "done", made).await.assert_status(200);
+        if iban == "NL03ABNA0123456789" {
+            let waits = json!([order.id.to_string(), ["unpayable"]]);
+            assert_eq!(queue(&context).await, [waits]);
+            order.event(&context, "cancel").await.assert_status(200);
+        }
+    }
+    assert_eq!(queue(&context).await, [Value::Null; 0], "its order is over");
 }

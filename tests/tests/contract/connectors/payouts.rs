@@ -3,7 +3,9 @@
 use rust_decimal::Decimal;
 
 use super::purchase::{live, paid, paid_order, payable_order, status};
+use super::queue::{end_leases, retried};
 use super::refunds_by_hand::reconciled;
+use super::sale;
 use super::*;
 use crate::orders::count;
 use crate::payments::problems;
@@ -264,4 +266,29 @@ async fn coins_that_an_operator_tells_of_by_the_longest_name_have_left_once() {
     assert_eq!(status(&context, &order).await, "completed");
     let twice = "select count(*) from ledger_entry where kind = 'payout-excess'";
     assert_eq!(count(&context, twice).await, 0);
+}
+
+#[tokio::test]
+async fn a_payout_that_was_perhaps_made_waits_for_its_connector_and_no_release_repeats_it() {
+    let context = TestContext::with(|settings| settings.connectors.attempts_max = 1).await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    assert_eq!(connector.lease(1).await[0]["kind"], "payout.send");
+    end_leases(&context).await;
+    assert_eq!(retried(&context, &connector).await, "open");
+    assert_eq!(status(&context, &order).await, "in progress");
+    let waits = |reason: &str| json!([order.id.to_string(), [reason]]);
+    assert_eq!(sale::queue(&context).await, [waits("unknown")]);
+    order.event(&context, "hold").await.assert_status(200);
+    order.event(&context, "release").await.assert_status(200);
+    let payouts = "select count(*) from command where kind = 'payout.send'";
+    assert_eq!(count(&context, payouts).await, 1, "no release sends another one");
+
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    let payout = connector.lease(1).await.remove(0);
+    connector.report(&payout, "rejected", Value::Null).await.assert_status(200);
+    assert_eq!(sale::queue(&context).await, [waits("blocked")]);
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(sale::queue(&context).await, [Value::Null; 0]);
+    assert_ne!(connector.lease(1).await[0]["id"], payout["id"], "it is sent anew");
 }

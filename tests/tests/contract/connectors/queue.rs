@@ -14,7 +14,7 @@ const PAYOUT: CommandKind = CommandKind::PayoutSend;
 const WAITED_MAX: Duration = Duration::from_secs(25);
 
 /// Lets every lease end.
-async fn end_leases(context: &TestContext) {
+pub(super) async fn end_leases(context: &TestContext) {
     sqlx::query("update command set leased_until = now() - interval '1 second'")
         .execute(context.db())
         .await
@@ -307,6 +307,52 @@ async fn a_retry_backs_off_until_the_attempts_are_used_up() {
     let end = chain.report(&last, "retry", Value::Null).await.assert_status(200).json();
     assert_eq!(end, json!({"state": "rejected", "retryAt": null}));
     assert!(chain.lease(1).await.is_empty());
+}
+
+/// Reports that a command, which is due at once, is to be tried again; its state.
+pub(super) async fn retried(context: &TestContext, connector: &Connector) -> Value {
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    let leased = connector.lease(1).await.remove(0);
+    let retry = connector.report(&leased, "retry", Value::Null).await;
+    retry.assert_status(200).json()["state"].take()
+}
+
+#[tokio::test]
+async fn no_number_of_retries_ends_what_an_attempt_may_have_sent() {
+    let context = TestContext::with(|settings| settings.connectors.attempts_max = 2).await;
+    let acme = context.partner("acme").await;
+    for (name, kind) in [
+        ("chain", PAYOUT),
+        ("bank", CommandKind::TransferSend),
+        ("cards", CommandKind::PaymentRefund),
+    ] {
+        let connector = Connector::new(&context, name, &[kind.as_str()]).await;
+        command(&context, &acme, kind, name, None, to(name)).await;
+        assert_eq!(retried(&context, &connector).await, "open");
+        assert_eq!(connector.lease(1).await, Vec::<Value>::new(), "it backs off");
+        sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+        assert_eq!(connector.lease(1).await.len(), 1, "this attempt reports nothing");
+        end_leases(&context).await;
+        for _ in 0..3 {
+            assert_eq!(retried(&context, &connector).await, "open", "{name}");
+        }
+        sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+        let last = connector.lease(1).await.remove(0);
+        let end = connector.report(&last, "rejected", Value::Null).await.assert_status(200).json();
+        assert_eq!(end["state"], "rejected", "its connector knows");
+    }
+}
+
+#[tokio::test]
+async fn retries_end_what_sends_nothing_although_an_attempt_was_lost() {
+    let context = TestContext::with(|settings| settings.connectors.attempts_max = 2).await;
+    let acme = context.partner("acme").await;
+    let cards = Connector::new(&context, "cards", &["payment.create"]).await;
+    command(&context, &acme, CommandKind::PaymentCreate, "a", None, to("cards")).await;
+    assert_eq!(cards.lease(1).await.len(), 1);
+    end_leases(&context).await;
+    assert_eq!(retried(&context, &cards).await, "open");
+    assert_eq!(retried(&context, &cards).await, "rejected");
 }
 
 /// A lease of a new connector that has been heard, and waits for a command.

@@ -42,7 +42,13 @@ impl Endpoint for ListReviews {
                   (`payout-sent`, `transfer-sent`) or given back (`refunded`). More has left of \
                   an order with an `excess` than it owes: it waits until that came back \
                   (`payout-failed`, `transfer-returned`), or is owed after all. A `shortfall` is \
-                  a part of a payout that no command sends: it waits until it was sent by hand.",
+                  a part of a payout that no command sends: it waits until it was sent by hand. \
+                  Of an order that is `unknown` nobody knows if its payout or a refund was made: an \
+                  attempt at it has reported nothing, and `connectors.attempts_max` others that it \
+                  is to be tried again. It waits until its connector reports that it is done or \
+                  rejected. One that is `unpayable` is to be paid by a bank transfer, and its \
+                  connector has named an account that is not valid: it waits until it is paid or \
+                  over.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
