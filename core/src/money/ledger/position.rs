@@ -25,7 +25,7 @@ impl Position {
         conn: &mut Connection,
         key: OrderKey,
     ) -> Result<Self, sqlx::Error> {
-        Self::of(conn, key.client, Some(key.order.number())).await
+        Self::of_number(conn, key.client, key.order.number()).await
     }
 
     /// The position of an order of this client; without one, of what has no order.
@@ -34,25 +34,59 @@ impl Position {
         client: ClientId,
         order: Option<i64>,
     ) -> Result<Self, sqlx::Error> {
-        // Two branches, each with an index: no index answers `is not distinct from`.
+        match order {
+            Some(number) => Self::of_number(conn, client, number).await,
+            None => Self::without_order(conn, client).await,
+        }
+    }
+
+    async fn of_number(
+        conn: &mut Connection,
+        client: ClientId,
+        number: i64,
+    ) -> Result<Self, sqlx::Error> {
         let sums = sqlx::query_as!(
             Sum,
             r#"
             select a.kind, a.currency, a.holder, sum(p.amount) as "amount!"
-            from (
-                select client_id, entry_id from ledger_entry
-                where client_id = $1 and order_id = $2
-                union all
-                select client_id, entry_id from ledger_entry
-                where client_id = $1 and order_id is null and $2::bigint is null
-            ) e
+            from ledger_entry e
             join ledger_posting p on p.client_id = e.client_id and p.entry_id = e.entry_id
             join ledger_account a on a.client_id = p.client_id and a.account_id = p.account_id
+            where e.client_id = $1 and e.order_id = $2
             group by a.kind, a.currency, a.holder having sum(p.amount) <> 0
             order by a.kind, a.currency, a.holder
             "#,
             client.uuid(),
-            order,
+            number,
+        )
+        .fetch_all(conn)
+        .await?;
+        Ok(Self(sums))
+    }
+
+    /// The position of what has no order: what is settled of it, and the postings since. It is one
+    /// statement, so that both are of one moment.
+    async fn without_order(conn: &mut Connection, client: ClientId) -> Result<Self, sqlx::Error> {
+        let sums = sqlx::query_as!(
+            Sum,
+            r#"
+            select a.kind, a.currency, a.holder, sum(l.amount) as "amount!"
+            from (
+                select account_id, amount from ledger_settled_no_order where client_id = $1
+                union all
+                select p.account_id, p.amount from ledger_entry e
+                cross join lateral (
+                    -- entry by entry: no plan reads the postings from end to end
+                    select account_id, amount from ledger_posting
+                    where client_id = e.client_id and entry_id = e.entry_id offset 0) p
+                where e.client_id = $1 and e.order_id is null
+                    and e.entry_id > (select no_order_place from ledger_check)
+            ) l
+            join ledger_account a on a.client_id = $1 and a.account_id = l.account_id
+            group by a.kind, a.currency, a.holder having sum(l.amount) <> 0
+            order by a.kind, a.currency, a.holder
+            "#,
+            client.uuid(),
         )
         .fetch_all(conn)
         .await?;
@@ -88,10 +122,7 @@ impl Position {
         sums.filter(|(_, amount)| *amount > Decimal::ZERO)
     }
 
-    fn at_providers<'a>(
-        &'a self,
-        currency: &'a str,
-    ) -> impl Iterator<Item = (&'a str, Decimal)> {
+    fn at_providers<'a>(&'a self, currency: &'a str) -> impl Iterator<Item = (&'a str, Decimal)> {
         let rows = self.0.iter().filter(move |row| {
             row.kind == AccountKind::Provider.as_str() && row.currency == currency
         });

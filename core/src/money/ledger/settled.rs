@@ -1,5 +1,6 @@
 //! Settled sums: of each account what its postings come to up to an entry. A balance is that, and the
-//! postings since. What decides on money reads the postings themselves ([`super::Position`]).
+//! postings since. What decides on an order's money reads the order's postings themselves, and what
+//! decides on money without an order the sums of what has none ([`super::Position`]).
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -21,6 +22,13 @@ const SETTLED_MAX: i64 = 20_000;
 /// # Errors
 /// When the database cannot be used; nothing is settled in part.
 pub(super) async fn settle(core: &Core) -> Result<bool> {
+    let all = settle_all(core).await?;
+    let without_order = settle_without_order(core).await?;
+    Ok(all || without_order)
+}
+
+/// Settles the next entries, whatever they are of.
+async fn settle_all(core: &Core) -> Result<bool> {
     let entries = sqlx::query_scalar!(
         r#"
         with page as (
@@ -49,6 +57,41 @@ pub(super) async fn settle(core: &Core) -> Result<bool> {
         select count(*) as "entries!" from page
         "#,
         SETTLED_AGE,
+        SETTLED_MAX,
+    )
+    .fetch_one(&core.db)
+    .await?;
+    Ok(entries == SETTLED_MAX)
+}
+
+/// Settles, of the next entries that are settled as such, those without an order.
+async fn settle_without_order(core: &Core) -> Result<bool> {
+    let entries = sqlx::query_scalar!(
+        r#"
+        with page as (
+            select client_id, entry_id, order_id from ledger_entry
+            where entry_id > (select no_order_place from ledger_check)
+                -- no entry comes in behind that
+                and entry_id <= (select settled_place from ledger_check)
+            order by entry_id limit $1
+        ), moved as (
+            update ledger_check c
+            set no_order_place = (select entry_id from page order by entry_id desc limit 1)
+            -- another edge may have settled them meanwhile
+            where c.no_order_place = (select no_order_place from ledger_check)
+                and exists (select from page)
+            returning c.no_order_place
+        ), added as (
+            insert into ledger_settled_no_order as s (client_id, account_id, amount)
+            select p.client_id, p.account_id, sum(p.amount)
+            from moved cross join page
+            join ledger_posting p on p.client_id = page.client_id and p.entry_id = page.entry_id
+            where page.order_id is null
+            group by p.client_id, p.account_id
+            on conflict (client_id, account_id) do update set amount = s.amount + excluded.amount
+        )
+        select count(*) as "entries!" from page
+        "#,
         SETTLED_MAX,
     )
     .fetch_one(&core.db)

@@ -54,6 +54,13 @@ const SETTLED: &str = "
     update ledger_check set settled_place =
         (select entry_id from ledger_entry order by entry_id desc limit 1)";
 
+/// Settles, of entries without an order, what there is.
+const STRAYS_SETTLED: &str = "
+    insert into ledger_settled_no_order (client_id, account_id, amount)
+    select client_id, account_id, sum(amount) from ledger_posting group by client_id, account_id;
+    update ledger_check set no_order_place =
+        (select entry_id from ledger_entry order by entry_id desc limit 1)";
+
 /// Partners without books, by whose number the planner expects few entries of each.
 const PARTNERS_MADE: &str = "
     insert into client (client_id, slug, name, mode, username, revision, created_at)
@@ -106,6 +113,21 @@ async fn a_payment_reads_the_entries_of_its_order() {
     pay(&context, "of none", json!({})).await.assert_status(201);
     let rows = rows_read(&mut connection, "ledger_entry").await;
     assert!(rows <= PAYMENT_ROWS_MAX, "two payments read {rows} entries");
+}
+
+#[tokio::test]
+async fn money_without_an_order_reads_few_postings_of_other_such_money() {
+    let of_some = "gen_random_uuid(), 'received', case when n % 2 = 0 then n end";
+    let of_none = "lpad(to_hex(n), 32, '0')::uuid, 'received', null::bigint";
+    let generated = ENTRIES_MADE.replace(of_some, of_none);
+    assert_ne!(generated, ENTRIES_MADE);
+    let (context, _acme, mut connection) = books(&format!("{generated};{STRAYS_SETTLED}")).await;
+    let stray = pay(&context, "stray", json!({})).await.assert_status(201).json();
+    let path = format!("{PAYMENTS}/{}/refund", stray["id"].as_str().unwrap());
+    let refund = json!({"reason": "nobody's"});
+    context.admin(Method::POST, &path, refund).await.assert_status(200);
+    let rows = rows_read(&mut connection, "ledger_posting").await;
+    assert!(rows <= PAYMENT_ROWS_MAX, "{rows} postings");
 }
 
 #[tokio::test]

@@ -151,3 +151,48 @@ async fn a_settled_sum_that_is_not_that_of_its_postings_is_found() {
     let subjects: Vec<_> = found.iter().map(|found| found["subject"].as_str().unwrap()).collect();
     assert_eq!(subjects, [format!("account {one}"), "book acme EUR".to_owned()]);
 }
+
+#[tokio::test]
+async fn what_is_left_of_money_without_an_order_is_the_same_once_it_is_settled() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let refund = async |payment: &Value, amount: i64| {
+        let path = format!("{PAYMENTS}/{}/refund", payment["id"].as_str().unwrap());
+        let body = json!({"amount": amount, "reason": "nobody's"});
+        context.admin(Method::POST, &path, body).await.status()
+    };
+    let first = pay(&context, "bank-1", json!({})).await.assert_status(201).json();
+    let back = json!({"kind": "refunded", "amount": 60});
+    pay(&context, "bank-back", back).await.assert_status(201);
+    context.clock().advance(TimeDelta::minutes(11));
+    settle(&context).await;
+    let settled = "select count(*) from ledger_settled_no_order where amount <> 0";
+    assert_eq!(count(&context, settled).await, 2, "suspense, and the provider's");
+    assert_eq!(refund(&first, 100).await, 409, "somebody has given back a part of it");
+    assert_eq!(refund(&first, 30).await, 200);
+    context.clock().advance(TimeDelta::minutes(11));
+    settle(&context).await;
+    assert_eq!(refund(&first, 20).await, 409);
+    assert_eq!(refund(&first, 10).await, 200);
+    let second = pay(&context, "bank-2", json!({})).await.assert_status(201).json();
+    assert_eq!(refund(&second, 100).await, 200, "it is not settled yet");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_settled_sum_without_an_order_that_is_not_that_of_its_postings_is_found() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({})).await.assert_status(201);
+    pay(&context, "bank-2", json!({"orderId": order.id})).await.assert_status(201);
+    context.clock().advance(TimeDelta::minutes(11));
+    settle(&context).await;
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    let one = "update ledger_settled_no_order set amount = amount + 1 where amount > 0 \
+        returning account_id";
+    let one: uuid::Uuid = sqlx::query_scalar(one).fetch_one(context.db()).await.unwrap();
+    let found = problems(&context).await;
+    let subjects: Vec<_> = found.iter().map(|found| found["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, [format!("account {one}"), "book acme EUR".to_owned()]);
+}

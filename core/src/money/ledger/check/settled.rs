@@ -26,11 +26,14 @@ pub(super) async fn check(core: &Core, client: Uuid, account: Uuid) -> Result<Pa
             where (client_id, account_id) > ($1, $2) order by client_id, account_id limit $3
         )
         select page.client_id as "client_id!", page.account_id as "account_id!",
-            booked.postings < $4 and booked.amount <> coalesce(s.amount, 0) as "off!"
+            booked.postings < $4 and (booked.amount <> coalesce(s.amount, 0)
+                or coalesce(alone.amount <> u.amount, false)) as "off!"
         from page
         cross join ledger_check c
         left join ledger_settled s
             on s.client_id = page.client_id and s.account_id = page.account_id
+        left join ledger_settled_no_order u
+            on u.client_id = page.client_id and u.account_id = page.account_id
         cross join lateral (
             select count(*) as postings,
                 coalesce(sum(few.amount) filter (where few.is_settled), 0) as amount
@@ -40,6 +43,17 @@ pub(super) async fn check(core: &Core, client: Uuid, account: Uuid) -> Result<Pa
                 where p.client_id = page.client_id and p.account_id = page.account_id limit $4
             ) few
         ) booked
+        cross join lateral (
+            -- of an account that has no such sum no entry is read
+            select coalesce(sum(p.amount), 0) as amount
+            from ledger_posting p
+            cross join lateral (
+                select from ledger_entry e
+                where e.client_id = p.client_id and e.entry_id = p.entry_id
+                    and e.order_id is null and e.entry_id <= c.no_order_place offset 0) e
+            where u.amount is not null and booked.postings < $4
+                and p.client_id = page.client_id and p.account_id = page.account_id
+        ) alone
         order by page.client_id, page.account_id
         "#,
         client,
@@ -69,11 +83,15 @@ async fn books(core: &Core) -> Result<Vec<Problem>> {
     let rows = sqlx::query!(
         r#"
         select c.slug as "slug!", a.currency as "currency!"
-        from ledger_settled s
+        from (
+            select client_id, account_id, amount, false as without_order from ledger_settled
+            union all
+            select client_id, account_id, amount, true from ledger_settled_no_order
+        ) s
         join ledger_account a on a.client_id = s.client_id and a.account_id = s.account_id
         join client c on c.client_id = s.client_id
-        group by c.slug, a.currency having sum(s.amount) <> 0
-        order by c.slug, a.currency
+        group by c.slug, a.currency, s.without_order having sum(s.amount) <> 0
+        order by c.slug, a.currency, s.without_order
         "#,
     )
     .fetch_all(&core.db)
