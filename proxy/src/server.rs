@@ -62,9 +62,10 @@ use crate::logging::DiagnosticLog;
 use crate::output;
 use crate::startup_error::{Context as _, StartupError};
 
-/// Most connections of each private listener, and most of one address among them.
+/// Most connections of each private listener, and most of one address among them: half of what the
+/// network around it may have.
 const PRIVATE_CONNECTIONS_MAX: usize = 256;
-const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
+const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 96;
 
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
 /// Dropped lines of `log` count in its metrics.
@@ -359,7 +360,7 @@ impl EdgeService {
             clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::default() },
             public,
             permits: Semaphore::new(connections),
-            addresses: AddressPermits::new(of_address),
+            addresses: AddressPermits::new(connections, of_address),
             descriptors: Arc::clone(&self.descriptors),
             header_memory: Arc::default(),
             timeouts: Timeouts {

@@ -33,9 +33,24 @@ impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
 
     /// As many permits for `key`, given back when they are dropped; `None` when fewer are left.
     pub fn try_acquire_many(&self, key: K, count: usize) -> Option<KeyedPermit<K>> {
+        self.acquire(key, count, self.max)
+    }
+
+    /// A permit for `key`, as if there were at most `max` for it.
+    pub fn try_acquire_within(&self, key: K, max: usize) -> Option<KeyedPermit<K>> {
+        self.acquire(key, 1, max.min(self.max))
+    }
+
+    /// Permits that are left for `key`.
+    pub fn left(&self, key: &K) -> usize {
+        let held = self.held.lock().get(key).copied().unwrap_or_default();
+        self.max.saturating_sub(held)
+    }
+
+    fn acquire(&self, key: K, count: usize, max: usize) -> Option<KeyedPermit<K>> {
         let mut held = self.held.lock();
         let before = held.get(&key).copied().unwrap_or_default();
-        if self.max.saturating_sub(before) < count {
+        if max.saturating_sub(before) < count {
             return None;
         }
         held.insert(key.clone(), before + count);
@@ -85,6 +100,18 @@ mod tests {
         let third = semaphore.try_acquire("a").unwrap();
         assert!(semaphore.try_acquire("a").is_none());
         drop((second, third, other));
+        assert!(semaphore.held.lock().is_empty());
+    }
+
+    #[test]
+    fn a_permit_within_a_lower_bound_counts_as_any_other() {
+        let semaphore = KeyedSemaphore::new(3);
+        let first = semaphore.try_acquire_within("a", 1).unwrap();
+        assert!(semaphore.try_acquire_within("a", 1).is_none());
+        assert_eq!((semaphore.left(&"a"), semaphore.left(&"b")), (2, 3));
+        let others = semaphore.try_acquire_many("a", 2).unwrap();
+        assert!(semaphore.try_acquire_within("a", 9).is_none());
+        drop((first, others));
         assert!(semaphore.held.lock().is_empty());
     }
 

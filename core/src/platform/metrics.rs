@@ -226,8 +226,8 @@ families! {
     /// Requests answered with 503 by the limit that is reached: of those in flight (total, address,
     /// partner), or of bodies held at once (memory, sender_memory).
     requests_shed: IntCounterVec "rampart_requests_shed_total" ["limit"];
-    /// Connections of all listeners closed at once by cause: total, address, address_handshakes,
-    /// proxy_protocol, open_files.
+    /// Connections of all listeners closed at once by cause: total, network, address,
+    /// address_handshakes, proxy_protocol, open_files.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// Time in seconds that a connection was waited for, by pool (requests, logins, workers, operators,
     /// snapshot).

@@ -1,6 +1,6 @@
 //! Limits by address count what one customer holds, which in IPv6 is a network.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 
@@ -16,6 +16,20 @@ pub fn network(address: IpAddr) -> IpAddr {
             Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
         }
         v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// The network around an address that one party often has whole: /24 in IPv4, /48 in IPv6.
+pub fn surrounding_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            Ipv4Addr::new(a, b, c, 0).into()
+        }
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0).into()
+        }
     }
 }
 
@@ -43,6 +57,16 @@ mod tests {
         assert_eq!(network("::ffff:192.0.2.7"), "192.0.2.7");
         assert_ne!(network("::ffff:192.0.2.7"), network("::ffff:192.0.2.8"));
         assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
+    }
+
+    #[test]
+    fn networks_of_one_party_are_in_one_around_them() {
+        let around = |text: &str| surrounding_network(text.parse().unwrap()).to_string();
+        assert_eq!(around("192.0.2.7"), "192.0.2.0");
+        assert_eq!(around("::ffff:192.0.2.8"), "192.0.2.0");
+        assert_ne!(around("192.0.3.7"), around("192.0.2.7"));
+        assert_eq!(around("2001:db8:1:2:3:4:5:6"), "2001:db8:1::");
+        assert_ne!(around("2001:db8:2::1"), around("2001:db8:1::1"));
     }
 
     #[test]

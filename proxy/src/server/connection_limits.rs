@@ -15,7 +15,7 @@ use pingora_core::server::ShutdownWatch;
 use pingora_proxy::HttpProxy;
 use rampart_core::platform::keyed_semaphore::{KeyedPermit, KeyedSemaphore};
 use rampart_core::platform::metrics::Metrics;
-use rampart_core::platform::network::network;
+use rampart_core::platform::network::{network, surrounding_network};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
@@ -35,34 +35,45 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Handshakes that an address may have under way; three quarters of its connections, if that is more.
 const HANDSHAKES_PER_ADDRESS: usize = 64;
 
-/// The connections of each address on a listener, and its handshakes among them.
+/// The permits of a connection: its address's, and that of the network around it.
+type ConnectionPermits = [KeyedPermit<IpAddr>; 2];
+
+/// The connections of each address on a listener, with its handshakes among them, and those of the
+/// network around it.
 pub(super) struct AddressPermits {
+    networks: KeyedSemaphore<IpAddr>,
     connections: KeyedSemaphore<IpAddr>,
     handshakes: KeyedSemaphore<IpAddr>,
 }
 
 impl AddressPermits {
-    /// At most `connections` of one address, or of one /64 network in IPv6.
-    pub(super) fn new(connections: usize) -> Self {
-        let handshakes = HANDSHAKES_PER_ADDRESS.max(connections - connections / 4);
+    /// At most `of_address` of one address, or of one /64 network in IPv6. The network around it
+    /// has three quarters of all `connections`, or those of two addresses if that is more.
+    pub(super) fn new(connections: usize, of_address: usize) -> Self {
+        let of_network = (connections - connections / 4).max(of_address.saturating_mul(2));
+        let handshakes = HANDSHAKES_PER_ADDRESS.max(of_address - of_address / 4);
         Self {
-            connections: KeyedSemaphore::new(connections),
+            networks: KeyedSemaphore::new(of_network),
+            connections: KeyedSemaphore::new(of_address),
             handshakes: KeyedSemaphore::new(handshakes),
         }
     }
 
-    /// The permit of a connection, and that of its handshake.
+    /// The permits of a connection, and that of its handshake. An address has no more connections
+    /// than it leaves to the others of its network: few of them cannot take all.
     ///
     /// # Errors
     /// The cause for which it is refused.
     fn admit(
         &self,
         address: IpAddr,
-    ) -> Result<(KeyedPermit<IpAddr>, KeyedPermit<IpAddr>), &'static str> {
-        let network = network(address);
-        let connection = self.connections.try_acquire(network).ok_or("address")?;
-        let handshake = self.handshakes.try_acquire(network).ok_or("address_handshakes")?;
-        Ok((connection, handshake))
+    ) -> Result<(ConnectionPermits, KeyedPermit<IpAddr>), &'static str> {
+        let (address, around) = (network(address), surrounding_network(address));
+        let of_network = self.networks.try_acquire(around).ok_or("network")?;
+        let most = self.networks.left(&around) + 1;
+        let of_address = self.connections.try_acquire_within(address, most).ok_or("address")?;
+        let handshake = self.handshakes.try_acquire(address).ok_or("address_handshakes")?;
+        Ok(([of_address, of_network], handshake))
     }
 }
 
@@ -147,9 +158,9 @@ impl ConnectionLimits {
         self.metrics.connections_refused.with_label_values(&[cause]).inc();
     }
 
-    /// The connection, its TLS handshake done where it has one, its client's address, and its permit
-    /// where it needs one.
-    async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr, Option<KeyedPermit<IpAddr>>)> {
+    /// The connection, its TLS handshake done where it has one, its client's address, and the
+    /// permits that it needs.
+    async fn open(&self, stream: Stream) -> Option<(Stream, IpAddr, Option<ConnectionPermits>)> {
         // Who has come this far gets an answer, even from a process that stops.
         let _busy = self.lifecycle.begin();
         let mut socket = stream.into_any().downcast::<Socket>().ok()?;
@@ -186,5 +197,54 @@ impl ConnectionLimits {
         };
         count("", outcome);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes connections of an address until one is refused; how many, and the cause.
+    fn fill(permits: &AddressPermits, address: &str) -> (Vec<ConnectionPermits>, &'static str) {
+        let mut open = Vec::new();
+        loop {
+            match permits.admit(address.parse().unwrap()) {
+                Ok((connection, _)) => open.push(connection),
+                Err(cause) => return (open, cause),
+            }
+        }
+    }
+
+    #[test]
+    fn few_addresses_of_a_network_leave_connections_to_its_others() {
+        let permits = AddressPermits::new(256, 96);
+        let mut held = Vec::new();
+        for (last, share) in [(1, 96), (2, 48), (3, 24), (4, 12), (5, 6), (6, 3), (7, 2), (8, 1)] {
+            let (open, _) = fill(&permits, &format!("192.0.2.{last}"));
+            assert_eq!(open.len(), share, "192.0.2.{last}");
+            held.push(open);
+        }
+        assert!(matches!(fill(&permits, "192.0.2.9"), (none, "network") if none.is_empty()));
+        assert!(matches!(fill(&permits, "192.0.3.1"), (open, "address") if open.len() == 96));
+        held.truncate(1);
+        assert_eq!(fill(&permits, "192.0.2.9").0.len(), 48);
+    }
+
+    #[test]
+    fn networks_of_one_party_in_ipv6_are_bounded_together() {
+        let permits = AddressPermits::new(8_192, 256);
+        let taken: Vec<_> =
+            (0..64).map(|number| fill(&permits, &format!("2001:db8:1:{number}::1")).0).collect();
+        assert_eq!(taken.iter().map(Vec::len).sum::<usize>(), 6_144);
+        assert_eq!(fill(&permits, "2001:db8:2::1").0.len(), 256);
+    }
+
+    #[test]
+    fn the_setting_for_one_address_holds_where_it_is_more_than_half_of_all() {
+        for (connections, of_address) in [(4, 256), (8_192, 8_192), (5, 3)] {
+            let permits = AddressPermits::new(connections, of_address);
+            let most = of_address.min(connections);
+            assert!(fill(&permits, "192.0.2.1").0.len() >= most, "{connections} {of_address}");
+        }
     }
 }

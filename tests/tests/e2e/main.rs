@@ -42,6 +42,7 @@ mod pgbouncer;
 mod policies;
 mod portal;
 mod privacy;
+mod private_listeners;
 mod purchase;
 mod race;
 mod readme;

@@ -249,10 +249,11 @@ async fn the_time_in_which_a_client_sends_its_body_is_not_the_edges() {
 
 /// Metrics that tell of an edge which is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 38] = [
+const SATURATION: [&str; 39] = [
     "rampart_connections_open",
     "rampart_connections_idle",
     r#"rampart_connections_refused_total{cause="total"}"#,
+    r#"rampart_connections_refused_total{cause="network"}"#,
     r#"rampart_connections_refused_total{cause="address"}"#,
     r#"rampart_connections_refused_total{cause="address_handshakes"}"#,
     r#"rampart_connections_refused_total{cause="proxy_protocol"}"#,

@@ -6,8 +6,8 @@ use super::partner_series::ABORTED;
 use crate::platform::error::Code;
 
 /// Causes of refused connections.
-const REFUSED: [&str; 5] =
-    ["total", "address", "address_handshakes", "proxy_protocol", "open_files"];
+const REFUSED: [&str; 6] =
+    ["total", "network", "address", "address_handshakes", "proxy_protocol", "open_files"];
 /// Outcomes of fetches of OCSP responses.
 const FETCHED: [&str; 9] = [
     "ok",
