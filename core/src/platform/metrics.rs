@@ -111,7 +111,8 @@ macro_rules! build_metric {
 }
 
 families! {
-    of partners: requests, rate_limited, policy_calls, policy_shadow, partner_series_dropped;
+    of partners: requests, rate_limited, policy_calls, policy_shadow, replay_tokens_undated,
+        partner_series_dropped;
     /// Requests answered, by route of the table, client and status: aborted when nobody waited.
     requests: IntCounterVec "rampart_requests_total" ["route", "partner", "status"];
     /// Requests that are over, by outcome: answered, failed with a 5xx, refused with a 5xx that their
@@ -202,6 +203,9 @@ families! {
     policy_shadow: IntCounterVec "rampart_policy_shadow_total" ["kind", "partner", "outcome"];
     /// State of a policy's breaker on this edge: 1 open, 0 closed.
     policy_breaker: IntGaugeVec "rampart_policy_breaker_open" ["kind", "partner"];
+    /// Replay tokens without a signing time that a partner's payloads have used up, each of which is
+    /// remembered for good.
+    replay_tokens_undated: IntCounterVec "rampart_replay_tokens_undated_total" ["partner"];
     /// Time in seconds of a policy call, instance included.
     policy_duration: HistogramVec "rampart_policy_duration_seconds" ["kind"] POLICY_SECONDS;
     /// Fuel of a policy call, in about as many instructions.

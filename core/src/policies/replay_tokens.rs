@@ -55,6 +55,9 @@ impl ReplayToken {
             core.metrics.policy_call(PolicyKind::Signature.as_str(), &self.slug, "refused");
             return Err(Error::with_detail(Code::SignatureInvalid, "it was used before"));
         }
+        if self.expires_at.is_none() {
+            core.metrics.undated_replay_token(&self.slug);
+        }
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum Series {
     PolicyCalls { kind: &'static str, outcome: &'static str },
     /// Shadow runs of its policy of a kind with an outcome.
     PolicyShadow { kind: &'static str, outcome: &'static str },
+    /// Replay tokens of its payloads that are remembered for good.
+    UndatedReplayTokens,
 }
 
 /// The families that have a partner's label.
@@ -31,6 +33,7 @@ pub(super) struct Families {
     pub(super) rate_limited: IntCounterVec,
     pub(super) policy_calls: IntCounterVec,
     pub(super) policy_shadow: IntCounterVec,
+    pub(super) replay_tokens_undated: IntCounterVec,
     /// Counts the partners whose series were dropped.
     pub(super) partner_series_dropped: IntCounterVec,
 }
@@ -56,6 +59,7 @@ impl Families {
             Series::PolicyShadow { kind, outcome } => {
                 with(&self.policy_shadow, &[kind, partner, outcome])
             }
+            Series::UndatedReplayTokens => with(&self.replay_tokens_undated, &[partner]),
         }
     }
 

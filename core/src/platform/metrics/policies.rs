@@ -21,6 +21,11 @@ impl Metrics {
         self.partners.counter(partner, Series::PolicyCalls { kind, outcome }).inc();
     }
 
+    /// Counts a replay token of a partner that is remembered for good.
+    pub(crate) fn undated_replay_token(&self, partner: &str) {
+        self.partners.counter(partner, Series::UndatedReplayTokens).inc();
+    }
+
     /// Counts shadow runs of a partner's policy.
     pub(crate) fn policy_shadow_runs(
         &self,

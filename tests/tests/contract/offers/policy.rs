@@ -107,6 +107,9 @@ async fn a_replay_token_without_a_signing_time_is_remembered_for_good() {
     let genuine = offer(json!({"returnUrl": "app:x", "signature": undated}));
     acme.post(OFFER, genuine.clone()).await.assert_status(200);
     acme.post(OFFER, genuine).await.assert_codes(&["ER336"]);
+    let line = r#"rampart_replay_tokens_undated_total{partner="acme"} 1"#;
+    let metrics = context.core().metrics.render();
+    assert!(metrics.lines().any(|found| found == line), "{metrics}");
     let stays = "select expires_at = 'infinity' from signature_replay";
     let stays: bool = sqlx::query_scalar(stays).fetch_one(context.db()).await.unwrap();
     assert!(stays);
