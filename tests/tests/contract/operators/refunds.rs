@@ -25,6 +25,58 @@ async fn parts_of_one_payment_count_together() {
     assert_eq!(read["refundRequested"], 1000);
 }
 
+/// A large order that is paid.
+async fn large_order(context: &TestContext) -> OrderFixture {
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(context, &acme, None, None).await;
+    sqlx::query("update buy_order set fiat_amount = 2000, crypto_amount = 0.04")
+        .execute(context.db())
+        .await
+        .unwrap();
+    order.event(context, "payment-received").await.assert_status(200);
+    order
+}
+
+/// A part of an order's payment that was given back by hand.
+fn given_back(order: &OrderFixture, reference: &str, amount: u32) -> Value {
+    json!({"kind": "refunded", "amount": amount, "currency": "EUR", "orderId": order.id,
+        "providerReference": reference, "reason": "sent back"})
+}
+
+#[tokio::test]
+async fn parts_of_one_order_that_are_told_of_by_hand_count_together() {
+    let context = TestContext::start().await;
+    let [ada, bob] = treasurers(&context).await;
+    let order = large_order(&context).await;
+    let back = |reference: &str, amount: u32| given_back(&order, reference, amount);
+    ada.call(Method::POST, PAYMENTS, back("1", 900)).await.assert_status(201);
+    ada.call(Method::POST, PAYMENTS, back("1", 900)).await.assert_status(200);
+    ada.call(Method::POST, PAYMENTS, back("2", 100)).await.assert_status(201);
+    let approval = held(&ada, Method::POST, PAYMENTS, back("3", 1000)).await;
+    assert_ne!(order.seen(&context).await["status"], "refunded");
+    assert_eq!(decide(&bob, &approval, "grant").await, 204);
+    ada.call(Method::POST, PAYMENTS, back("3", 1000)).await.assert_status(201);
+    assert_eq!(order.seen(&context).await["status"], "refunded");
+}
+
+#[tokio::test]
+async fn of_two_parts_at_once_that_exceed_the_bound_together_one_is_recorded() {
+    let context = TestContext::start().await;
+    let [ada, bob] = treasurers(&context).await;
+    let order = large_order(&context).await;
+    let mut somebody = context.db().begin().await.unwrap();
+    sqlx::query("select order_id from buy_order for update").execute(&mut *somebody).await.unwrap();
+    let (one, other) = (given_back(&order, "1", 600), given_back(&order, "2", 600));
+    let (one, other, ()) = futures::join!(
+        ada.call(Method::POST, PAYMENTS, one),
+        bob.call(Method::POST, PAYMENTS, other),
+        commit_once_awaited(context.db(), somebody),
+    );
+    let mut statuses = [one.status(), other.status()];
+    statuses.sort_unstable();
+    assert!(matches!(statuses, [201, 202 | 409]), "{statuses:?}");
+}
+
 #[tokio::test]
 async fn all_that_has_arrived_for_a_small_order_is_not_given_back_by_one_person() {
     let context = TestContext::start().await;

@@ -16,12 +16,13 @@ use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
-use crate::money::payments::store::check_decimals;
+use crate::money::payments::store::{check_decimals, currency_of};
 use crate::money::payments::{PaymentKind, Report, record};
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::operate::admin::reason;
+use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::house::house;
 use crate::trading::orders::state::Cause;
@@ -75,10 +76,11 @@ impl Endpoint for RecordPayment {
     const DOC: Doc = Doc {
         summary: "Record a payment by hand",
         details: "It is booked, and its order follows, as if a connector had reported it. The same \
-                  payment again changes nothing; another one with its reference is 409. A refund \
-                  withdraws commands that no connector has begun: of the payment whose reference \
-                  it has, then as far as more is under way than is still to be given back, those \
-                  of its amount first.",
+                  payment again changes nothing; another one with its reference is 409. Payments \
+                  of one kind for one order count together towards the amount that takes two \
+                  persons. A refund withdraws commands that no connector has begun: of the payment \
+                  whose reference it has, then as far as more is under way than is still to be \
+                  given back, those of its amount first.",
         body: Shape::Members(BODY),
         request: r#"{"partner": "acme", "kind": "received", "amount": 250, "currency": "EUR",
             "connector": "manual", "providerReference": "2026-03-01-17",
@@ -106,7 +108,10 @@ impl Endpoint for RecordPayment {
 
     async fn needs_approval(core: &Core, _: &Operator, new: &NewPayment) -> Result<bool> {
         check_decimals(core, new.amount.0, &new.currency)?;
-        let is_large = approvals::exceeds_alone_in(core, new.amount.0, &new.currency);
+        let mut conn = core.db.acquire().await?;
+        let all = new.with_earlier_parts(core, &mut conn).await?;
+        drop(conn);
+        let is_large = approvals::exceeds_alone_in(core, all, &new.currency);
         let is_needed = is_large || new.is_of_coins();
         if is_needed {
             new.client(core).await?;
@@ -130,6 +135,11 @@ impl Endpoint for RecordPayment {
             operator.leave_approval();
             let payment = find(core, recorded.payment).await?;
             return Ok(Stored { payment, duplicate: true });
+        }
+        // The order's row is locked: of two parts at once, the second sees the first.
+        let all = new.with_earlier_parts(core, &mut tx).await?;
+        if approvals::exceeds_alone_in(core, all, &new.currency) {
+            approvals::require(&operator)?;
         }
         let target = recorded.payment.to_string();
         let detail = json!({
@@ -177,6 +187,28 @@ impl NewPayment {
             Some(slug) => Some(partners::find(core, slug).await?.0),
             None => None,
         })
+    }
+
+    /// Its amount, with what operators have recorded of its kind for its order before.
+    async fn with_earlier_parts(&self, core: &Core, conn: &mut Connection) -> Result<Decimal> {
+        let JsonDecimal(amount) = self.amount;
+        let Some(order) = self.order_id else { return Ok(amount) };
+        let (currency, _) = currency_of(core, &self.currency);
+        let earlier = sqlx::query_scalar!(
+            r#"
+            select coalesce(sum(amount), 0) as "sum!" from payment
+            where connector = $1 and kind = $2 and order_id = $3 and currency = $4
+                and provider_reference <> $5
+            "#,
+            CONNECTOR,
+            self.kind,
+            order.number(),
+            currency,
+            self.provider_reference,
+        )
+        .fetch_one(conn)
+        .await?;
+        Ok(earlier.checked_add(amount).unwrap_or(Decimal::MAX))
     }
 
     fn is_of_coins(&self) -> bool {
