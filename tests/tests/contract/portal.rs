@@ -9,6 +9,7 @@ mod policies;
 mod second_factor;
 mod shoppers;
 mod sign_in;
+mod strangers;
 mod webhooks;
 
 use chrono::TimeDelta;

@@ -14,7 +14,7 @@ use crate::http::html::components::{Field, Tone, error_summary, field, toast};
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
 use crate::partners::staff::invitation::{self, PASSWORD_CHARS};
-use crate::partners::staff::sign_in::count_mail;
+use crate::partners::staff::sign_in::{count_mail, count_unknown_mail};
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::error::{Error, Result};
 use rampart_types::EmailAddress;
@@ -210,11 +210,17 @@ fn forgot_sent() -> Reply {
     open_page(StatusCode::OK, "Look into your mail", &body)
 }
 
-/// Mails a link, unless there is no such partner: one per form, since a second link voids the first.
+/// Mails a link, unless there is no such partner: one per form, since a second link voids the first. It
+/// is counted all the same.
 async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -> Result<()> {
     core.attempts.count_staff(core, head.peer)?;
     let partner = sent.get("partner").trim();
-    let Some(client) = client_of(core, partner, &head.request_id) else { return Ok(()) };
+    let Some(client) = client_of(core, partner, &head.request_id) else {
+        let (mut tx, form) = (core.db.begin().await?, sent.get(FORM_TOKEN));
+        count_unknown_mail(&mut tx, core, partner, &email, form).await?;
+        tx.commit().await?;
+        return Ok(());
+    };
     // Each form has a token of its own.
     let key = hex::encode(sha256(&format!("{} {}", sent.get(FORM_TOKEN), email.as_str())));
     let form = FormUse { client: client.id(), route: FORGOT, key };

@@ -112,9 +112,13 @@ impl Endpoint for Submit {
 async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
     core.attempts.count_staff(core, head.peer)?;
     let password = Secret::new(sent.get("password"));
-    let email: Option<EmailAddress> = sent.get("email").trim().parse().ok();
-    let client = client_of(core, sent.get("partner").trim(), &head.request_id);
-    let (Some(client), Some(email)) = (client, email) else {
+    let (partner, email) = (sent.get("partner").trim(), sent.get("email").trim());
+    let Ok(email) = email.parse::<EmailAddress>() else {
+        core.passwords.verify(password, None).await?;
+        return Ok(SignIn::Wrong);
+    };
+    let Some(client) = client_of(core, partner, &head.request_id) else {
+        sign_in::count_unknown(core, partner, &email).await?;
         core.passwords.verify(password, None).await?;
         return Ok(SignIn::Wrong);
     };

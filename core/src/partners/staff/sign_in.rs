@@ -16,6 +16,8 @@ use rampart_types::{EmailAddress, StaffId};
 
 /// Limit of mails to one address that strangers and owners ask for.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
+/// Limit of a form that counts once, however often it is sent within ten minutes.
+const FORM_QUOTA: Quota = Quota::new(1, 600, 1);
 
 /// The outcome of an attempt.
 #[derive(Debug)]
@@ -107,7 +109,38 @@ pub(crate) async fn count_mail(
 ) -> Result<()> {
     let bucket = digest_of(client, email.as_str(), "mail");
     let decision = shared_bucket::take_within(conn, core, &bucket, MAIL_QUOTA).await?;
-    admit(core, client, decision)
+    admit(core, &client.tenant.slug, decision)
+}
+
+/// Counts an attempt to sign in at a partner that there is not, as one at any other: nobody learns by
+/// refusals which partners there are.
+///
+/// # Errors
+/// Code 920 after too many for the address.
+pub(crate) async fn count_unknown(core: &Core, partner: &str, email: &EmailAddress) -> Result<()> {
+    let bucket = digest_of_unknown(partner, email, "login");
+    let decision = shared_bucket::take(core, &bucket, core.settings.ratelimit.login).await?;
+    admit(core, "", decision)
+}
+
+/// The same for a mail to somebody of such a partner, which this form asks for.
+///
+/// # Errors
+/// Code 920 after too many for the address.
+pub(crate) async fn count_unknown_mail(
+    conn: &mut Connection,
+    core: &Core,
+    partner: &str,
+    email: &EmailAddress,
+    form: &str,
+) -> Result<()> {
+    let sent = digest_of_unknown(partner, email, &format!("form/{form}"));
+    if !shared_bucket::take_within(&mut *conn, core, &sent, FORM_QUOTA).await?.allowed {
+        return Ok(());
+    }
+    let bucket = digest_of_unknown(partner, email, "mail");
+    let decision = shared_bucket::take_within(conn, core, &bucket, MAIL_QUOTA).await?;
+    admit(core, "", decision)
 }
 
 /// Counts a code that a member shows.
@@ -130,17 +163,21 @@ async fn count(
 ) -> Result<()> {
     let digest = digest_of(client, name, bucket);
     let decision = shared_bucket::take(core, &digest, quota).await?;
-    admit(core, client, decision)
+    admit(core, &client.tenant.slug, decision)
 }
 
 fn digest_of(client: &Client, name: &str, bucket: &str) -> [u8; 32] {
     sha256(&format!("staff/{bucket}/{}/{name}", client.id()))
 }
 
-fn admit(core: &Core, client: &Client, decision: Decision) -> Result<()> {
+fn digest_of_unknown(partner: &str, email: &EmailAddress, bucket: &str) -> [u8; 32] {
+    sha256(&format!("staff/unknown/{bucket}/{}/{partner}", email.as_str()))
+}
+
+fn admit(core: &Core, partner: &str, decision: Decision) -> Result<()> {
     if decision.allowed {
         return Ok(());
     }
-    core.metrics.rate_limited("login", &client.tenant.slug);
+    core.metrics.rate_limited("login", partner);
     Err(Error::rate_limited("login", decision))
 }
