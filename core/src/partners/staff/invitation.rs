@@ -1,10 +1,12 @@
 //! Invitations of staff, and the mailed links by which a password is set, once each.
 
 use chrono::TimeDelta;
+use serde_json::json;
 
 use super::{STAFF_MAX, StaffRole, email_context, email_index, lock_staff, notify, open_email};
 use crate::Core;
 use crate::auth::tokens::opaque;
+use crate::platform::audit::{self, Entry};
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
@@ -195,7 +197,7 @@ pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>>
 }
 
 /// Redeems a link and sets the password: of several attempts at once, one succeeds. Every session of
-/// the member ends, and one who had another password is told by mail.
+/// the member ends; one who had another password is told by mail, and the change stands in the audit.
 ///
 /// # Errors
 /// When the password cannot be hashed or the database cannot be written.
@@ -241,7 +243,22 @@ pub(crate) async fn set_password(
     if set.had_password {
         let email = open_email(core, client, staff, &set.sealed_email)?;
         notify(&mut tx, core, client, email, Changed::Password).await?;
+        record_change(&mut tx, core, client, staff).await?;
     }
     tx.commit().await?;
     Ok(Some((client, staff)))
+}
+
+/// Records in the audit that a member has another password.
+async fn record_change(
+    conn: &mut Connection,
+    core: &Core,
+    client: ClientId,
+    staff: StaffId,
+) -> Result<()> {
+    let tenant = core.snapshots.current().tenants.get(&client).cloned();
+    let target = tenant.as_ref().map_or("", |tenant| &*tenant.slug);
+    let actor = format!("staff:{staff}");
+    let entry = Entry { actor: &actor, action: "staff.password", target, detail: json!({}) };
+    audit::record(conn, core, entry).await
 }

@@ -353,6 +353,8 @@ async fn nobody_learns_from_the_answer_who_works_for_a_partner() {
     assert_eq!(owner.get("/portal").await.status(), 303, "every session has ended");
     owner.signs_in(PASSWORD).await.assert_status(401);
     owner.signs_in("another password").await.assert_status(303);
+    let changed = [("staff.password".to_owned(), "acme".to_owned())];
+    assert_eq!(super::audited(&context).await, changed);
 }
 
 #[tokio::test]
