@@ -359,12 +359,12 @@ impl ProxyHttp for Gateway {
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut Box<Context>) {
         context.permit = None;
         let session = session.as_downstream();
-        if let Some(connection) = ConnectionInfo::for_session(session) {
-            connection.set_answering(false);
-            let is_abandoned = session.is_custom() && session.response_written().is_none();
-            if is_abandoned && !self.is_shared(connection) {
-                connection.abandoned(self.core.clock.monotonic_ns());
-            }
+        let is_abandoned = session.is_custom() && session.response_written().is_none();
+        if is_abandoned
+            && let Some(connection) = ConnectionInfo::for_session(session)
+            && !self.is_shared(connection)
+        {
+            connection.abandoned(self.core.clock.monotonic_ns());
         }
         self.observe(session, context);
         self.end_span(session, context);

@@ -79,6 +79,7 @@ impl BufferedIo {
     /// the connection has ended. In HTTP/2 it waits for nothing.
     pub(super) async fn next_request(&mut self) -> bool {
         let Reading::Requests(requests) = &mut self.reading else { return true };
+        requests.expect_next();
         let stream = &mut self.stream;
         match poll_fn(|cx| requests.poll_request(cx, stream)).await {
             Ok(true) => {

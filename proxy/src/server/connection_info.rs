@@ -2,7 +2,6 @@
 //! with or without TLS, and here that is the state all requests of a connection share.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -44,7 +43,6 @@ pub(crate) struct ConnectionInfo {
     pub(crate) refused_request_id: OnceLock<Box<[u8]>>,
     /// Streams of HTTP/2 whose heads are refused.
     pub(super) refused_streams: RefusedStreams,
-    answering: AtomicBool,
     resets: Gcra,
     first_request_ns: OnceLock<u64>,
     hostile: Notify,
@@ -79,7 +77,6 @@ impl ConnectionInfo {
             head_error: OnceLock::new(),
             refused_request_id: OnceLock::new(),
             refused_streams: RefusedStreams::default(),
-            answering: AtomicBool::new(false),
             resets: Gcra::default(),
             first_request_ns: OnceLock::new(),
             hostile: Notify::new(),
@@ -126,16 +123,6 @@ impl ConnectionInfo {
         self.meter.as_ref().map(ConnectionMeter::begin_request)
     }
 
-    /// Marks the begin and the end of a request of HTTP/1: only after it the next one is read.
-    pub(crate) fn set_answering(&self, answering: bool) {
-        self.answering.store(answering, Ordering::Release);
-    }
-
-    /// A request of HTTP/1 has been read and not been answered.
-    pub(super) fn is_answering(&self) -> bool {
-        self.answering.load(Ordering::Acquire)
-    }
-
     /// True when the connection's first request was longer than `age` before `now_ns`.
     pub(crate) fn is_older(&self, age: Duration, now_ns: u64) -> bool {
         let first = *self.first_request_ns.get_or_init(|| now_ns);
@@ -163,7 +150,7 @@ impl ConnectionInfo {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use futures::FutureExt as _;
 

@@ -51,6 +51,8 @@ pub(super) struct RequestReader {
     scan: Scan,
     /// The part of the current request's body that has not arrived.
     rest: Body,
+    /// The current request is not answered: only after it the next one is given.
+    is_answering: bool,
     first: bool,
 }
 
@@ -64,6 +66,7 @@ impl RequestReader {
             released: 0,
             scan: Scan::default(),
             rest: Body::None,
+            is_answering: false,
             first: true,
         }
     }
@@ -94,6 +97,11 @@ impl RequestReader {
         Poll::Ready(Ok(()))
     }
 
+    /// Notes that the current request is answered, and the next one expected.
+    pub(super) fn expect_next(&mut self) {
+        self.is_answering = false;
+    }
+
     /// Waits for a whole head when the next request is expected; `false` at the end of the
     /// connection, be it that the client takes too long.
     ///
@@ -108,17 +116,16 @@ impl RequestReader {
             if self.released > 0 {
                 return Poll::Ready(Ok(true));
             }
-            let answering = self.info.is_answering();
-            if !answering && !self.held.is_empty() && self.examine() {
+            if !self.is_answering && !self.held.is_empty() && self.examine() {
                 continue;
             }
-            if answering && self.held.len() >= AHEAD_BYTES_MAX {
+            if self.is_answering && self.held.len() >= AHEAD_BYTES_MAX {
                 return Poll::Pending;
             }
             let mut room = [MaybeUninit::uninit(); AHEAD_BYTES_MAX];
             let mut arrived = ReadBuf::uninit(&mut room);
             let read = Pin::new(&mut *stream).poll_read(cx, &mut arrived);
-            if read.is_pending() && !answering {
+            if read.is_pending() && !self.is_answering {
                 ready!(self.deadline.poll(cx, self.wait()));
                 return Poll::Ready(Ok(false));
             }
@@ -168,7 +175,7 @@ impl RequestReader {
         self.scan = Scan::default();
         self.deadline.clear();
         self.first = false;
-        self.info.set_answering(true);
+        self.is_answering = true;
         true
     }
 
@@ -260,7 +267,7 @@ mod tests {
             assert_eq!(near.read().await.unwrap(), expected);
             let early = timeout(Duration::from_millis(1), near.read()).await;
             assert!(early.is_err(), "before it is answered");
-            near.1.info.set_answering(false);
+            near.1.expect_next();
         }
     }
 
@@ -271,7 +278,7 @@ mod tests {
         assert!(near.read().await.unwrap().ends_with(b"\r\n\r\na"));
         far.write_all(&[b"bc", GET].concat()).await.unwrap();
         assert_eq!(near.read().await.unwrap(), b"bc");
-        near.1.info.set_answering(false);
+        near.1.expect_next();
         assert_eq!(near.read().await.unwrap(), GET);
     }
 
