@@ -40,7 +40,7 @@ use pingora_proxy::http_proxy;
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
 use tokio::runtime::Runtime;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
@@ -123,7 +123,6 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         unready: Duration::from_secs(edge.shutdown_delay_seconds),
         handing_over: watch::Sender::new(false),
         stage: watch::Sender::new(Stage::Starting),
-        stop: Notify::new(),
     });
     let mut server = Server::new_with_opt_and_conf(None::<Opt>, pingora_conf::of(&config)?);
     let (started, core) = sync_channel(1);
@@ -227,7 +226,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.shutdown.stop.notify_one();
+        self.shutdown.enter(Stage::Ending);
         self.join();
     }
 }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use pingora_core::server::{ListenFds, ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{self, SignalKind};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::lifecycle::{Lifecycle, Phase};
 use super::tls::Certificates;
@@ -58,8 +58,6 @@ pub(super) struct Shutdown {
     pub(super) handing_over: watch::Sender<bool>,
     pub(super) unready: Duration,
     pub(super) stage: watch::Sender<Stage>,
-    /// Asks for an end without a signal.
-    pub(super) stop: Notify,
 }
 
 /// The one that Pingora owns.
@@ -78,8 +76,7 @@ impl ShutdownSignalWatch for Watch {
                     }
                     true
                 }
-                () = shutdown.reach(Stage::Ended) => false,
-                () = shutdown.stop.notified() => false,
+                () = shutdown.reach(Stage::Ending) => false,
             },
             Err(error) => {
                 tracing::error!(%error, "signals cannot be watched");
