@@ -361,7 +361,7 @@ impl EdgeService {
             permits: Semaphore::new(connections),
             addresses: AddressPermits::new(connections, of_address),
             descriptors: Arc::clone(&self.descriptors),
-            header_memory: Arc::default(),
+            header_memory: http2::header_memory(),
             timeouts: Timeouts {
                 head: Duration::from_secs(edge.request_header_timeout_seconds),
                 idle: Duration::from_secs(edge.keepalive_timeout_seconds),

@@ -282,6 +282,7 @@ mod tests {
 
     use super::super::connection_info::ConnectionInfo;
     use super::super::deadline::now;
+    use super::super::http2::header_memory;
     use super::*;
 
     /// Time for a head.
@@ -297,7 +298,7 @@ mod tests {
         let bounds = SendBounds { rate_min_bytes: 1_024, total: None };
         let stream: Stream = Box::new(Socket::from(near));
         let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
-        let frames = FrameScan::new(Arc::clone(&info), HEAD_MAX, Arc::default());
+        let frames = FrameScan::new(Arc::clone(&info), HEAD_MAX, header_memory());
         let frames = Reading::Frames(frames);
         (BufferedIo::new(stream, frames, None, bounds), info, far)
     }

@@ -3,7 +3,6 @@
 //! drops a connection without a word; here each one ends with GOAWAY, the last stream and a reason.
 
 mod frame_scan;
-mod header_memory;
 mod header_scan;
 mod huffman;
 mod refused_streams;
@@ -25,8 +24,7 @@ use pingora_core::protocols::{Digest, Stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, interval, timeout};
 
-pub(super) use self::frame_scan::FrameScan;
-pub(super) use self::header_memory::HeaderMemory;
+pub(super) use self::frame_scan::{FrameScan, HeaderMemory, header_memory};
 pub(super) use self::refused_streams::RefusedStreams;
 use self::refused_streams::Verdict;
 use self::session::Http2Session;

@@ -5,11 +5,14 @@
 
 use std::borrow::Cow;
 use std::mem;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
-use super::header_memory::{BlockShare, HeaderMemory};
+use rampart_core::platform::keyed_budget::{BudgetShare, KeyedBudget};
+use rampart_core::platform::network::network;
+
 use super::header_scan::{HeaderScan, Unreadable};
 use crate::server::connection_info::ConnectionInfo;
 use crate::server::deadline::Deadline;
@@ -23,6 +26,13 @@ const PRIORITY_BYTES: usize = 5;
 /// Most bytes of a header block, in all its frames. The h2 crate takes less: frames of 16 KiB, and few
 /// of them.
 const BLOCK_BYTES_MAX: usize = 128 * 1024;
+/// Bytes behind one unit of [`HeaderMemory`], and those of each block that need none: a frame. A head
+/// that is served takes a frame or two.
+const UNIT_BYTES: usize = 16 * 1024;
+/// Most units of a listener at once: 16 MiB here, and as much again that the h2 crate holds.
+const UNITS_MAX: usize = 1_024;
+/// Most of them for one address, in IPv6 a /64 network.
+const UNITS_PER_ADDRESS_MAX: usize = UNITS_MAX / 4;
 /// The bits of a stream's number; the highest is reserved.
 const STREAM_BITS: u32 = 0x7fff_ffff;
 
@@ -34,6 +44,15 @@ const CONTINUATION: u8 = 0x9;
 const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
+
+/// Memory for header blocks that have not ended, of all connections of a listener: the h2 crate bounds
+/// that of each connection alone.
+pub(crate) type HeaderMemory = KeyedBudget<IpAddr>;
+
+/// The memory of a listener.
+pub(crate) fn header_memory() -> Arc<HeaderMemory> {
+    Arc::new(HeaderMemory::new(UNITS_MAX, UNITS_PER_ADDRESS_MAX))
+}
 
 /// Reads what a client sends over one connection of HTTP/2, and tells its [`ConnectionInfo`] of the
 /// streams that are to be refused, before they can be accepted.
@@ -54,7 +73,7 @@ pub(crate) struct FrameScan {
     open: Option<u32>,
     block: Vec<u8>,
     /// Memory for that block.
-    share: Option<BlockShare>,
+    share: Option<BudgetShare<IpAddr>>,
     memory: Arc<HeaderMemory>,
     /// Time for that block, and for each one.
     deadline: Deadline,
@@ -146,7 +165,8 @@ impl FrameScan {
         if bytes > BLOCK_BYTES_MAX {
             return Err(Unreadable);
         }
-        if !self.memory.cover(self.info.peer, &mut self.share, bytes) {
+        let units = bytes.saturating_sub(UNIT_BYTES).div_ceil(UNIT_BYTES);
+        if self.memory.extend(&network(self.info.peer), &mut self.share, units).is_err() {
             self.info.end();
             return Err(Unreadable);
         }

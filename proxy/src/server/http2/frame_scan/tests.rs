@@ -25,7 +25,7 @@ const FRAMES_MAX: usize = 7;
 /// The verdicts on these streams, one after the other, after a client has sent `wire`.
 fn verdicts(wire: &[u8], piece: usize, streams: impl Iterator<Item = u32>) -> Vec<Verdict> {
     let info = Arc::new(ConnectionInfo::with([192, 0, 2, 1].into(), String::new()));
-    let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX, Arc::default());
+    let mut scan = FrameScan::new(Arc::clone(&info), HEAD_MAX, header_memory());
     wire.chunks(piece.min(wire.len().max(1))).for_each(|piece| scan.advance(piece));
     streams.map(|stream| info.refused_streams.judge(stream)).collect()
 }
