@@ -7,12 +7,16 @@
 //! ```
 //! The last step ends as soon as it can, at the latest after `edge.drain_seconds`.
 
+use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rampart_core::platform::clock::Clock;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Time without a new request before idle connections are closed under their clients. A client that
 /// keeps asking is told to reconnect by the next answer instead, so that no request is lost.
@@ -32,13 +36,15 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// A request in flight, until it is dropped.
+pub(crate) type Busy = TaskTrackerToken;
+
 /// The phase, and the requests in flight.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     phase: watch::Sender<Phase>,
-    busy: AtomicUsize,
+    in_flight: TaskTracker,
     began_ns: AtomicU64,
-    less: Notify,
     listening: watch::Sender<usize>,
     clock: Clock,
 }
@@ -48,9 +54,8 @@ impl Lifecycle {
     pub(crate) fn new(clock: Clock) -> Arc<Self> {
         Arc::new(Self {
             phase: watch::Sender::new(Phase::Serving),
-            busy: AtomicUsize::new(0),
+            in_flight: TaskTracker::new(),
             began_ns: AtomicU64::new(0),
-            less: Notify::new(),
             listening: watch::Sender::new(0),
             clock,
         })
@@ -89,48 +94,34 @@ impl Lifecycle {
     }
 
     /// Counts a request in until the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>) -> Busy {
-        self.busy.fetch_add(1, Ordering::AcqRel);
+    pub(crate) fn begin(&self) -> Busy {
+        let busy = self.in_flight.token();
         self.began_ns.store(self.clock.monotonic_ns(), Ordering::Relaxed);
-        Busy(Arc::clone(self))
+        busy
     }
 
     /// Waits until nothing is in flight and no request has begun for [`QUIET`] from now on, at most
     /// `bound`: connections that the phase before ends have that time to tell their clients.
     pub(crate) async fn quiet(&self, bound: Duration) {
         self.began_ns.store(self.clock.monotonic_ns(), Ordering::Relaxed);
+        // It can be waited for from now on; requests are counted all the same.
+        self.in_flight.close();
         // When the bound is reached, what is still running is left to the next step.
-        let _ = tokio::time::timeout(bound, self.settled()).await;
+        let _ = timeout(bound, self.settled()).await;
     }
 
     async fn settled(&self) {
         loop {
-            let less = self.less.notified();
-            if self.busy.load(Ordering::Acquire) > 0 {
-                less.await;
-                continue;
-            }
+            self.in_flight.wait().await;
+            // Before the begin of the last request: one that begins in between has another begin.
+            let is_idle = self.in_flight.is_empty();
             let began = self.began_ns.load(Ordering::Relaxed);
-            let since = self.clock.monotonic_ns().saturating_sub(began);
-            match QUIET.checked_sub(Duration::from_nanos(since)) {
-                Some(wait) if !wait.is_zero() => {
-                    // Either way the next turn looks again.
-                    let _ = tokio::time::timeout(wait, less).await;
-                }
-                _ => return,
+            let since = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(began));
+            if is_idle && since >= QUIET {
+                return;
             }
-        }
-    }
-}
-
-/// A request in flight.
-#[derive(Debug)]
-pub(crate) struct Busy(Arc<Lifecycle>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.less.notify_waiters();
+            // The next turn looks again.
+            let _ = timeout(QUIET.saturating_sub(since), pending::<()>()).await;
         }
     }
 }
@@ -175,7 +166,7 @@ mod tests {
         let lifecycle = Lifecycle::new(Clock::system());
         let _busy = lifecycle.begin();
         lifecycle.quiet(Duration::from_secs(1)).await;
-        assert_eq!(lifecycle.busy.load(Ordering::Relaxed), 1);
+        assert_eq!(lifecycle.in_flight.len(), 1);
     }
 
     #[tokio::test]
