@@ -52,7 +52,7 @@ pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
 use self::listener::Listener;
 use self::request_reader::Timeouts;
 use self::send_rate::SendBounds;
-use self::shutdown::{Shutdown, Stage, Watch};
+use self::shutdown::{Shutdown, Watch};
 use self::sockets::{Bound, Sockets};
 pub(crate) use self::tls::{Certificates, StapleStatus};
 use self::upgrade::UpgradePeer;
@@ -122,7 +122,6 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
         drain: edge.drain(),
         unready: Duration::from_secs(edge.shutdown_delay_seconds),
         handing_over: watch::Sender::new(false),
-        stage: watch::Sender::new(Stage::Starting),
     });
     let mut server = Server::new_with_opt_and_conf(None::<Opt>, pingora_conf::of(&config)?);
     let (started, core) = sync_channel(1);
@@ -226,7 +225,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.shutdown.enter(Stage::Ending);
+        self.shutdown.lifecycle.enter(Phase::Ending);
         self.join();
     }
 }
@@ -258,15 +257,15 @@ impl Service for EdgeService {
         // Who started it waits for this.
         let _ = self.started.send(core);
         if let Some(work) = work {
-            self.shutdown.enter(Stage::Serving);
+            self.shutdown.lifecycle.enter(Phase::Serving);
             tokio::spawn(service_manager::inform(Arc::clone(&self.shutdown)));
-            self.shutdown.reach(Stage::Ending).await;
+            self.shutdown.lifecycle.reach(Phase::Ending).await;
             stop.send_replace(true);
             if work.await.is_err() {
                 tracing::error!("background work ended early");
             }
         }
-        self.shutdown.enter(Stage::Ended);
+        self.shutdown.lifecycle.enter(Phase::Ended);
     }
 }
 

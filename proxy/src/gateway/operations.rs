@@ -98,12 +98,12 @@ impl Gateway {
 
     async fn ready(&self) -> Reply {
         let readiness = self.core.readiness().await;
-        let serving = self.lifecycle.phase() == Phase::Serving;
-        let ready = readiness.ready && serving;
+        let stopping = self.lifecycle.phase() >= Phase::Draining;
+        let ready = readiness.ready && !stopping;
         let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         let body = serde_json::json!({
             "ready": ready,
-            "stopping": !serving,
+            "stopping": stopping,
             "checks": readiness.checks,
             "warnings": self.warnings(),
         });

@@ -1,11 +1,12 @@
-//! Pingora stops accepting at once and then sleeps a fixed time; these are the phases of a stop, and
-//! what is still in flight.
+//! Pingora stops accepting at once and then sleeps a fixed time; these are the phases of a process,
+//! and what is still in flight.
 //!
 //! ```text
 //! Serving ──SIGTERM──▶ Draining ──shutdown_delay──▶ Stopping ──nothing in flight──▶ Closing
 //!    └───────────── a new process takes the listeners ──▲
 //! ```
-//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`.
+//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`. Then the background
+//! work ends.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -22,9 +23,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 /// keeps asking is told to reconnect by the next answer instead, so that no request is lost.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// The progress of a stop.
+/// The progress of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
+    /// Not accepting yet, or only just.
+    Starting,
     /// Ready.
     Serving,
     /// Not ready any more, still accepting; every answer closes its connection, and connections of
@@ -34,6 +37,10 @@ pub(crate) enum Phase {
     Stopping,
     /// Idle connections are closed.
     Closing,
+    /// Background work is to end.
+    Ending,
+    /// It has ended.
+    Ended,
 }
 
 /// A request in flight, until it is dropped.
@@ -50,10 +57,10 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Serving, with nothing in flight.
+    /// Starting, with nothing in flight.
     pub(crate) fn new(clock: Clock) -> Arc<Self> {
         Arc::new(Self {
-            phase: watch::Sender::new(Phase::Serving),
+            phase: watch::Sender::new(Phase::Starting),
             in_flight: TaskTracker::new(),
             began_ns: AtomicU64::new(0),
             listening: watch::Sender::new(0),

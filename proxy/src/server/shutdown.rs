@@ -32,16 +32,6 @@ const RELOAD: SignalKind = SignalKind::hangup();
 const ENDS: [SignalKind; 2] = [INTERRUPT, TERMINATE];
 const ALL: [SignalKind; 4] = [INTERRUPT, TERMINATE, UPGRADE, RELOAD];
 
-/// The progress of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
-    Starting,
-    Serving,
-    /// Its work is to end.
-    Ending,
-    Ended,
-}
-
 /// The process under signals: it reads certificates again, hands over to a new process, ends.
 pub(super) struct Shutdown {
     pub(super) lifecycle: Arc<Lifecycle>,
@@ -57,7 +47,6 @@ pub(super) struct Shutdown {
     /// True while a new process is to own the sockets: no listener accepts, the private ones neither.
     pub(super) handing_over: watch::Sender<bool>,
     pub(super) unready: Duration,
-    pub(super) stage: watch::Sender<Stage>,
 }
 
 /// The one that Pingora owns.
@@ -76,15 +65,16 @@ impl ShutdownSignalWatch for Watch {
                     }
                     true
                 }
-                () = shutdown.reach(Stage::Ending) => false,
+                () = shutdown.lifecycle.reach(Phase::Ending) => false,
             },
             Err(error) => {
                 tracing::error!(%error, "signals cannot be watched");
                 false
             }
         };
-        shutdown.enter(Stage::Ending);
-        if tokio::time::timeout(WORK_END_MAX, shutdown.reach(Stage::Ended)).await.is_err() {
+        shutdown.lifecycle.enter(Phase::Ending);
+        let ended = shutdown.lifecycle.reach(Phase::Ended);
+        if tokio::time::timeout(WORK_END_MAX, ended).await.is_err() {
             tracing::warn!("background work did not end in time");
         }
         if signalled {
@@ -95,11 +85,6 @@ impl ShutdownSignalWatch for Watch {
 }
 
 impl Shutdown {
-    /// Goes on to `stage`; never back.
-    pub(super) fn enter(&self, stage: Stage) {
-        self.stage.send_modify(|now| *now = stage.max(*now));
-    }
-
     /// The certificates of all listeners, the public one's first.
     pub(super) fn all_certificates(&self) -> Vec<Arc<Certificates>> {
         let private = [&self.admin_certificate, &self.connectors_certificate];
@@ -107,17 +92,11 @@ impl Shutdown {
         all.flatten().cloned().collect()
     }
 
-    /// Waits for `stage` or a later one.
-    pub(super) async fn reach(&self, stage: Stage) {
-        // The sender is this very value: the wait does not fail.
-        let _ = self.stage.subscribe().wait_for(|now| *now >= stage).await;
-    }
-
     /// Serves until a signal says otherwise: SIGTERM drains, SIGINT ends at once, SIGQUIT hands
     /// the listeners to a new process and drains, SIGHUP reads the certificates again. Gives the
     /// signal that ends it.
     async fn stop_signal(&self, signals: &mut Signals) -> SignalKind {
-        self.reach(Stage::Serving).await;
+        self.lifecycle.reach(Phase::Serving).await;
         loop {
             match signals.next(&ALL).await {
                 RELOAD => self.all_certificates().iter().for_each(|one| one.reload()),
