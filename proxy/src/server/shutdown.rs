@@ -20,6 +20,9 @@ use super::upgrade::{self, SocketCopies, UpgradeHeir};
 
 /// Time that background work gets to end.
 const WORK_END_MAX: Duration = Duration::from_secs(5);
+/// Time in which a new process, with nothing left to do, takes the sockets. Connections wait in them
+/// meanwhile.
+const TAKE_MAX: Duration = Duration::from_secs(5);
 
 /// SIGTERM: finish, then end.
 const TERMINATE: SignalKind = SignalKind::terminate();
@@ -112,7 +115,7 @@ impl Shutdown {
                         tracing::info!("the new process accepts; finishing what is in flight");
                         // One that came meanwhile is the first: left for later it would count as
                         // the second, which ends what is in flight.
-                        return signals.caught(&ENDS).unwrap_or(UPGRADE);
+                        return signals.next(&ENDS).now_or_never().unwrap_or(UPGRADE);
                     }
                 }
                 end => return end,
@@ -152,7 +155,7 @@ impl Shutdown {
     async fn hand_over(&self, heir: UpgradeHeir, copies: SocketCopies) -> bool {
         self.handing_over.send_replace(true);
         self.lifecycle.all_deaf().await;
-        let accepting = tokio::task::spawn_blocking(move || heir.accept()).await;
+        let accepting = tokio::task::spawn_blocking(move || heir.accept(TAKE_MAX)).await;
         if let Err(error) = accepting.map_err(io::Error::other).flatten() {
             tracing::error!(%error, "the new process did not accept: accepting again");
             copies.restore(&mut self.fds.lock());
@@ -202,11 +205,6 @@ impl Signals {
     fn install() -> io::Result<Self> {
         let installed = ALL.map(|kind| Ok((kind, unix::signal(kind)?)));
         installed.into_iter().collect::<io::Result<_>>().map(Self)
-    }
-
-    /// The one of `kinds` that has come already; `None` if there is none.
-    fn caught(&mut self, kinds: &[SignalKind]) -> Option<SignalKind> {
-        self.next(kinds).now_or_never()
     }
 
     /// The next one of `kinds`.

@@ -45,9 +45,6 @@ const ACCEPT: &[u8] = b"accept\n";
 const TAKEN: &[u8] = b"taken\n";
 /// Sent by the old process when it accepts again.
 const WITHDRAWN: &[u8] = b"withdrawn\n";
-/// Time in which the new process, with nothing left to do, takes the sockets. Connections wait in
-/// them meanwhile.
-const TAKE_MAX: Duration = Duration::from_secs(5);
 
 /// The old process, waiting for the new one.
 #[derive(Debug)]
@@ -115,15 +112,11 @@ fn unless_gone(done: io::Result<()>) -> io::Result<bool> {
 pub(super) struct UpgradeHeir(UnixStream);
 
 impl UpgradeHeir {
-    /// Tells it that it alone accepts, and returns when it does. Blocks for five seconds at most.
+    /// Tells it that it alone accepts, and returns when it does. Blocks for `time` at most.
     ///
     /// # Errors
     /// When it is gone, or late: it does not accept any more then.
-    pub(super) fn accept(self) -> io::Result<()> {
-        self.accept_within(TAKE_MAX)
-    }
-
-    fn accept_within(mut self, time: Duration) -> io::Result<()> {
+    pub(super) fn accept(mut self, time: Duration) -> io::Result<()> {
         self.0.set_read_timeout(Some(time))?;
         let told = say(&mut self.0, ACCEPT);
         let taken = told.and_then(|told| Ok(told && hear(&mut self.0, TAKEN)?));
@@ -269,6 +262,9 @@ mod tests {
 
     use super::*;
 
+    /// Time for a new process that is there.
+    const SOON: Duration = Duration::from_secs(5);
+
     fn socket_path(name: &str) -> PathBuf {
         let id = rampart_core::platform::clock::Clock::system().uuid().unwrap();
         std::env::temp_dir().join(format!("rampart-upgrade-{id}")).join(name)
@@ -305,7 +301,7 @@ mod tests {
         ready.send(()).unwrap();
         let (heir, copies) = old.join().unwrap();
         assert!(!new.is_finished(), "the new process accepts only when it is told to");
-        heir.accept().unwrap();
+        heir.accept(SOON).unwrap();
         let fds = new.join().unwrap();
         let digest = SocketDigest::from_raw_fd(*fds.get("edge=127.0.0.1:0").unwrap());
         assert_eq!(digest.local_addr().unwrap().as_inet(), Some(&address));
@@ -325,17 +321,17 @@ mod tests {
         };
         let (heir, peer) = pair();
         drop(peer);
-        assert_eq!(heir.accept().unwrap_err().to_string(), "it has ended");
+        assert_eq!(heir.accept(SOON).unwrap_err().to_string(), "it has ended");
 
         let (heir, peer) = pair();
-        let error = heir.accept_within(Duration::from_millis(1)).unwrap_err();
+        let error = heir.accept(Duration::from_millis(1)).unwrap_err();
         assert_eq!(error.to_string(), "it is late");
         let error = peer.take().unwrap_err();
         assert!(error.to_string().contains("accepts again"), "{error}");
 
         let (heir, mut peer) = pair();
         assert!(say(&mut peer.0, TAKEN).unwrap());
-        heir.accept_within(Duration::from_millis(1)).unwrap();
+        heir.accept(Duration::from_millis(1)).unwrap();
     }
 
     #[test]
