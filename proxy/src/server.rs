@@ -108,7 +108,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     name_listeners(&mut config, &sockets);
-    let log = config.log.access.then(|| AccessLog::start(config.log.format)).transpose();
+    let start_log = || AccessLog::start(std::io::stdout(), config.log.format);
+    let log = config.log.access.then(start_log).transpose();
     let log = log.context("the access log cannot be started")?.map(Arc::new);
     let clock = Clock::system();
     let edge = &config.edge;

@@ -84,15 +84,11 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    /// Starts the thread that writes.
+    /// Starts the thread that writes to `sink`.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub(crate) fn start(format: LogFormat) -> io::Result<Self> {
-        Self::over(io::stdout(), format)
-    }
-
-    fn over(sink: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
+    pub(crate) fn start(sink: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
         let writer = LogWriter::start("access-log", sink)?;
         Ok(Self { format, writer, dropped: AtomicU64::new(0) })
     }
@@ -139,7 +135,7 @@ mod tests {
     #[test]
     fn a_line_without_room_is_dropped_and_counted_and_nobody_waits() {
         let (sink, reader) = stuck_sink();
-        let log = AccessLog::over(sink, LogFormat::Json).unwrap();
+        let log = AccessLog::start(sink, LogFormat::Json).unwrap();
         let metrics = Metrics::new(1).unwrap();
         let dropped = metrics.log_lines_dropped.with_label_values(&["access"]);
         log.write(&line(), &metrics);
