@@ -26,7 +26,7 @@ use rustls::server::{
 use rustls::sign::CertifiedKey;
 use rustls::{ConfigBuilder, ServerConfig};
 
-use self::acme::AcmeCertificates;
+use self::acme::Challenges;
 pub(crate) use self::stapling::StapleStatus;
 use self::stapling::StapleStatuses;
 use self::tickets::Tickets;
@@ -48,8 +48,9 @@ pub(crate) struct Certificates {
     pairs: Vec<KeyPair>,
     /// Change times and lengths of the files before the first read.
     stamps: Vec<Stamp>,
+    /// Those of the files, and behind them the one that edges share, once there is one.
     live: ArcSwap<Vec<Arc<CertifiedKey>>>,
-    acme: AcmeCertificates,
+    challenges: Challenges,
     staples: StapleStatuses,
 }
 
@@ -60,10 +61,9 @@ impl Certificates {
     /// One sentence: which file is missing, is not PEM, or holds a key of another certificate.
     pub(crate) fn load(pairs: Vec<KeyPair>) -> Result<Arc<Self>, StartupError> {
         let stamps = stamps(&pairs);
-        let read = read_all(&pairs)?;
-        let live = ArcSwap::from_pointee(read.into_iter().map(Arc::new).collect());
-        let (acme, staples) = Default::default();
-        Ok(Arc::new(Self { pairs, stamps, live, acme, staples }))
+        let live = ArcSwap::from_pointee(read_all(&pairs)?);
+        let (challenges, staples) = Default::default();
+        Ok(Arc::new(Self { pairs, stamps, live, challenges, staples }))
     }
 
     /// Reads a certificate and its key, if there is one.
@@ -103,7 +103,7 @@ impl Certificates {
                 stapling::staple(&self, &core).await;
             }
         };
-        let acme = self.acme.follow(core.acme.subscribe());
+        let acme = self.follow_acme(core.acme.subscribe());
         tokio::join!(Arc::clone(&self).watch(), acme, stapling);
     }
 
@@ -145,9 +145,7 @@ impl Certificates {
     /// Served certificates by file; `acme` names the one that edges share.
     fn served(&self) -> Vec<(String, Arc<CertifiedKey>)> {
         let files = self.pairs.iter().map(|pair| pair.cert.display().to_string());
-        let live = self.live.load_full();
-        let acme = self.acme.certificate().map(|certified| ("acme".to_owned(), certified));
-        files.zip(live.iter().cloned()).chain(acme).collect()
+        files.chain(["acme".to_owned()]).zip(self.live.load().iter().cloned()).collect()
     }
 
     /// Staples a response to the certificate with this leaf, or none.
@@ -157,15 +155,15 @@ impl Certificates {
         if !self.live.load().iter().all(is_same) {
             self.live.rcu(|live| live.iter().map(stapled).collect::<Vec<_>>());
         }
-        self.acme.attach(stapled);
     }
 
     fn take(&self) -> Result<(), StartupError> {
-        let mut read = read_all(&self.pairs)?;
-        for (earlier, next) in self.live.load().iter().zip(&mut read) {
-            stapling::keep(Some(earlier), next);
-        }
-        self.live.store(Arc::new(read.into_iter().map(Arc::new).collect()));
+        let read = read_all(&self.pairs)?;
+        self.live.rcu(|live| {
+            let (files, shared) = live.split_at(read.len());
+            let read = files.iter().zip(&read).map(|(earlier, next)| stapling::kept(earlier, next));
+            read.chain(shared.iter().cloned()).collect::<Vec<_>>()
+        });
         tracing::info!("certificates reloaded");
         Ok(())
     }
@@ -193,16 +191,15 @@ fn stamps(pairs: &[KeyPair]) -> Vec<Stamp> {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         if hello.alpn().is_some_and(|mut names| names.any(|name| name == acme::PROTOCOL)) {
-            return self.acme.challenge(hello.server_name());
+            return self.challenges.load().get(hello.server_name()?).cloned();
         }
-        let (live, acme) = (self.live.load(), self.acme.certificate());
-        let mut all = live.iter().chain(&acme);
-        let first = all.clone().next()?;
+        let live = self.live.load();
+        let first = live.first()?;
         let named = hello
             .server_name()
-            .filter(|_| all.clone().nth(1).is_some())
+            .filter(|_| live.len() > 1)
             .and_then(|name| ServerName::try_from(name).ok())
-            .and_then(|name| all.find(|certified| serves(certified, &name)));
+            .and_then(|name| live.iter().find(|certified| serves(certified, &name)));
         Some(Arc::clone(named.unwrap_or(first)))
     }
 }
@@ -215,8 +212,8 @@ fn serves(certified: &CertifiedKey, name: &ServerName<'_>) -> bool {
         .is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
 }
 
-fn read_all(pairs: &[KeyPair]) -> Result<Vec<CertifiedKey>, StartupError> {
-    pairs.iter().map(read).collect()
+fn read_all(pairs: &[KeyPair]) -> Result<Vec<Arc<CertifiedKey>>, StartupError> {
+    pairs.iter().map(|pair| read(pair).map(Arc::new)).collect()
 }
 
 fn read(pair: &KeyPair) -> Result<CertifiedKey, StartupError> {

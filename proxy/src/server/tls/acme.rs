@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use rampart_core::operate::acme::{AcmeState, Certificate, Challenge};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::crypto::ring;
@@ -13,43 +13,23 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-use super::{log_unchanged, stapling};
+use super::{Certificates, log_unchanged, stapling};
 use crate::startup_error::{Context as _, StartupError};
 
 /// The protocol of a handshake in which an authority looks for a challenge.
 pub(super) const PROTOCOL: &[u8] = b"acme-tls/1";
 const UNUSABLE: &str = "the certificate obtained by ACME cannot be used";
 
-/// Certificates for what edges share.
-#[derive(Debug, Default)]
-pub(super) struct AcmeCertificates {
-    certificate: ArcSwapOption<CertifiedKey>,
-    /// By the name in the handshake.
-    challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
-}
+/// The certificates that answer challenges, by the name in the handshake.
+pub(super) type Challenges = ArcSwap<HashMap<String, Arc<CertifiedKey>>>;
 
-impl AcmeCertificates {
-    /// The certificate, once there is one.
-    pub(super) fn certificate(&self) -> Option<Arc<CertifiedKey>> {
-        self.certificate.load_full()
-    }
-
-    /// The certificate that answers the challenge for a name.
-    pub(super) fn challenge(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
-        self.challenges.load().get(name?).cloned()
-    }
-
-    /// Replaces the certificate, if there is one, by what `stapled` makes of it.
-    pub(super) fn attach(&self, stapled: impl Fn(&Arc<CertifiedKey>) -> Arc<CertifiedKey>) {
-        self.certificate.rcu(|one| one.as_ref().map(&stapled));
-    }
-
+impl Certificates {
     /// Takes what edges share, now and whenever it changes. What cannot be used is logged, and what was
     /// there before stays.
-    pub(super) async fn follow(&self, mut states: watch::Receiver<Arc<AcmeState>>) {
+    pub(super) async fn follow_acme(&self, mut states: watch::Receiver<Arc<AcmeState>>) {
         loop {
             let now = Arc::clone(&states.borrow_and_update());
-            if let Err(bad) = self.take(&now) {
+            if let Err(bad) = self.take_acme(&now) {
                 log_unchanged(&bad);
             }
             if states.changed().await.is_err() {
@@ -58,15 +38,19 @@ impl AcmeCertificates {
         }
     }
 
-    fn take(&self, state: &AcmeState) -> Result<(), StartupError> {
+    fn take_acme(&self, state: &AcmeState) -> Result<(), StartupError> {
         let answer =
             |challenge: &Challenge| Ok((challenge.domain.clone(), Arc::new(answering(challenge)?)));
         let challenges: Result<_, StartupError> = state.challenges.iter().map(answer).collect();
         self.challenges.store(Arc::new(challenges?));
         if let Some(certificate) = &state.certificate {
-            let mut next = certified(certificate)?;
-            stapling::keep(self.certificate().as_ref(), &mut next);
-            self.certificate.store(Some(Arc::new(next)));
+            let next = Arc::new(certified(certificate)?);
+            self.live.rcu(|live| {
+                let (files, shared) = live.split_at(self.pairs.len());
+                let earlier = shared.first().unwrap_or(&next);
+                let files = files.iter().cloned();
+                files.chain([stapling::kept(earlier, &next)]).collect::<Vec<_>>()
+            });
         }
         Ok(())
     }

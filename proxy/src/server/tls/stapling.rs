@@ -185,12 +185,11 @@ pub(super) fn stapled(
     Arc::new(other)
 }
 
-/// Gives `next` the response of `earlier` where both are the same certificate, so that reading it
-/// again costs no handshake its response.
-pub(super) fn keep(earlier: Option<&Arc<CertifiedKey>>, next: &mut CertifiedKey) {
-    if let Some(earlier) = earlier.filter(|earlier| earlier.cert.first() == next.cert.first()) {
-        next.ocsp.clone_from(&earlier.ocsp);
-    }
+/// `next` with the response of `earlier` where both are the same certificate, so that reading it again
+/// costs no handshake its response.
+pub(super) fn kept(earlier: &CertifiedKey, next: &Arc<CertifiedKey>) -> Arc<CertifiedKey> {
+    let again = earlier.cert.first().map(|leaf| stapled(next, leaf, earlier.ocsp.as_deref()));
+    again.unwrap_or_else(|| Arc::clone(next))
 }
 
 #[cfg(test)]
