@@ -147,8 +147,6 @@ impl Body {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn feed(body: &str) -> Result<Option<usize>, HeadError> {
@@ -259,22 +257,5 @@ mod tests {
                 assert_eq!(end_elsewhere(input), Some(end), "others see another end");
             }
         });
-    }
-
-    proptest! {
-        #[test]
-        fn a_body_is_judged_alike_however_it_is_cut(cuts in proptest::collection::vec(1usize..9, 1..12)) {
-            let body = b"5;a\r\nabcde\r\n1\r\nx\r\n0\r\nT: t\r\n\r\n";
-            let (mut chunks, mut rest, mut ended) = (Chunks::new(), &body[..], false);
-            for cut in cuts {
-                let (now, later) = rest.split_at(cut.min(rest.len()));
-                ended = chunks.feed(now).unwrap().is_some();
-                rest = later;
-                if ended {
-                    break;
-                }
-            }
-            prop_assert_eq!(ended, rest.is_empty());
-        }
     }
 }
