@@ -25,7 +25,7 @@ use super::connection_info::ConnectionInfo;
 use super::descriptors::HeldDescriptors;
 use super::http1;
 use super::http2::{self, FrameScan, HeaderMemory};
-use super::lifecycle::{Lifecycle, Phase};
+use super::lifecycle::Lifecycle;
 use super::request_reader::{RequestReader, Timeouts};
 use super::send_rate::SendBounds;
 use crate::gateway::Gateway;
@@ -114,15 +114,6 @@ impl ServerApp for ConnectionApp {
         let limits = Arc::clone(&self.0);
         tokio::spawn(async move { limits.serve(stream).await });
         None
-    }
-
-    /// Pingora closes idle connections as soon as it accepts none; clients get time to notice.
-    async fn cleanup(&self) {
-        let Self(limits) = self;
-        limits.lifecycle.accepts_no_more();
-        limits.lifecycle.reach(Phase::Closing).await;
-        limits.closing.send_replace(true);
-        limits.proxy.cleanup().await;
     }
 }
 

@@ -5,8 +5,8 @@
 //! Serving ──SIGTERM──▶ Draining ──shutdown_delay──▶ Stopping ──nothing in flight──▶ Closing
 //!    └───────────── a new process takes the listeners ──▲
 //! ```
-//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`. Then the background
-//! work ends.
+//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`. Background work
+//! ends then.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) struct Lifecycle {
     phase: watch::Sender<Phase>,
     in_flight: TaskTracker,
     began_ns: AtomicU64,
-    listening: watch::Sender<usize>,
+    accepting: TaskTracker,
     clock: Clock,
 }
 
@@ -63,7 +63,7 @@ impl Lifecycle {
             phase: watch::Sender::new(Phase::Starting),
             in_flight: TaskTracker::new(),
             began_ns: AtomicU64::new(0),
-            listening: watch::Sender::new(0),
+            accepting: TaskTracker::new(),
             clock,
         })
     }
@@ -84,20 +84,15 @@ impl Lifecycle {
         let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
     }
 
-    /// Counts a listener that begins to accept.
-    pub(crate) fn accepts(&self) {
-        self.listening.send_modify(|listening| *listening += 1);
-    }
-
-    /// Counts a listener out that accepts no more.
-    pub(crate) fn accepts_no_more(&self) {
-        self.listening.send_modify(|listening| *listening = listening.saturating_sub(1));
+    /// Counts a listener in, which accepts until the guard is dropped.
+    pub(crate) fn accept(&self) -> TaskTrackerToken {
+        self.accepting.token()
     }
 
     /// Waits until no listener accepts.
     pub(crate) async fn all_deaf(&self) {
-        // The sender is this very value: the wait does not fail.
-        let _ = self.listening.subscribe().wait_for(|listening| *listening == 0).await;
+        self.accepting.close();
+        self.accepting.wait().await;
     }
 
     /// Counts a request in until the guard is dropped.

@@ -4,6 +4,7 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use pingora_core::apps::ServerApp as _;
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig};
 use pingora_core::services::Service;
 use pingora_core::services::listening::Service as Listening;
@@ -34,20 +35,23 @@ impl Listener {
         loop {
             let ours = handing_over.wait_for(|handing_over| !*handing_over);
             // Under the lock of the watch: who hands over next waits for this listener too.
-            if ours.await.map(|_locked| lifecycle.accepts()).is_err() {
-                return;
-            }
+            let Ok(accepting) = ours.await.map(|_locked| lifecycle.accept()) else { return };
             let (stop, stopped) = watch::channel(false);
             let (mut service, fds) = (self.service(), Some(Arc::clone(&shutdown.fds)));
+            let limits = Arc::clone(&self.limits);
             let mut serving = tokio::spawn(async move {
                 Service::start_service(&mut service, fds, stopped, tasks).await;
+                drop(accepting);
+                // Pingora closes idle connections at once; here clients get time to notice.
+                limits.lifecycle.reach(Phase::Closing).await;
+                limits.closing.send_replace(true);
+                limits.proxy.cleanup().await;
             });
             let is_over = tokio::select! {
                 () = lifecycle.reach(end) => true,
                 // The sender is the shutdown itself: the wait does not fail.
                 _ = handing_over.wait_for(|handing_over| *handing_over) => false,
                 Err(error) = &mut serving => {
-                    lifecycle.accepts_no_more();
                     if let Ok(panic) = error.try_into_panic() {
                         resume_unwind(panic);
                     }
