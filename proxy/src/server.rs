@@ -56,7 +56,7 @@ use self::shutdown::{Shutdown, Watch};
 use self::sockets::{Bound, Sockets};
 pub(crate) use self::tls::{Certificates, StapleStatus};
 use self::upgrade::UpgradePeer;
-use crate::config::Config;
+use crate::config::{Config, Tls};
 use crate::gateway::{AccessLog, Gateway, PrivateListener};
 use crate::logging::DiagnosticLog;
 use crate::output;
@@ -105,6 +105,7 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     descriptors::reserve(&config)?;
     let descriptors = HeldDescriptors::take();
     let certificates = Certificates::load(config.edge.certificates())?;
+    let private = |pair: Option<_>| pair.map(|pair| Certificates::load(vec![pair])).transpose();
     let (peer, mut fds) = inherit(&config, upgrade)?;
     let sockets = Sockets::open(&config, &mut fds)?;
     name_listeners(&mut config, &sockets);
@@ -116,8 +117,8 @@ pub(crate) fn start(mut config: Config, upgrade: bool) -> Result<Serving, Startu
     let shutdown = Arc::new(Shutdown {
         lifecycle: Lifecycle::new(clock.clone()),
         certificates,
-        admin_certificate: Certificates::of_pair(config.admin.tls.key_pair())?,
-        connectors_certificate: Certificates::of_pair(config.connectors.tls.key_pair())?,
+        admin_certificate: private(config.admin.tls.key_pair())?,
+        connectors_certificate: private(config.connectors.tls.key_pair())?,
         fds: ListenFds::new(fds.into()),
         upgrade_socket: edge.upgrade_socket.clone(),
         drain: edge.drain(),
@@ -284,8 +285,11 @@ impl EdgeService {
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
-        let private_tls =
-            |certificate: &Option<_>| tls::private_acceptor(certificate.as_ref(), &edge.tls, &core);
+        // Callers of private listeners have tokens; certificates are for partners.
+        let without_clients = Tls { client_ca: None, ..edge.tls.clone() };
+        let private_tls = |certificates: &Option<Arc<Certificates>>| {
+            certificates.clone().map(|own| tls::acceptor(own, &without_clients, &core)).transpose()
+        };
         let admin_tls = private_tls(&self.shutdown.admin_certificate)?;
         let connectors_tls = private_tls(&self.shutdown.connectors_certificate)?;
         let public =

@@ -66,11 +66,6 @@ impl Certificates {
         Ok(Arc::new(Self { pairs, stamps, live, challenges, staples }))
     }
 
-    /// Reads a certificate and its key, if there is one.
-    pub(crate) fn of_pair(pair: Option<KeyPair>) -> Result<Option<Arc<Self>>, StartupError> {
-        pair.map(|pair| Self::load(vec![pair])).transpose()
-    }
-
     /// Looks at the files every second and takes what changed. What cannot be used is named in
     /// one line, the certificates before it stay, and the files are looked at until they can:
     /// they are rarely replaced all at once.
@@ -259,21 +254,6 @@ pub(crate) fn acceptor(
     // A client that comes back has one, and gets a new one then.
     config.send_tls13_tickets = 1;
     Ok(Acceptor::from_server_config(Arc::new(config)))
-}
-
-/// The same of a private listener, if it has a certificate.
-///
-/// # Errors
-/// When rustls cannot be set up.
-pub(crate) fn private_acceptor(
-    certificates: Option<&Arc<Certificates>>,
-    tls: &Tls,
-    core: &Arc<Core>,
-) -> Result<Option<Acceptor>, StartupError> {
-    let Some(certificates) = certificates else { return Ok(None) };
-    // Their callers have tokens; certificates are for partners.
-    let tls = Tls { client_ca: None, ..tls.clone() };
-    acceptor(Arc::clone(certificates), &tls, core).map(Some)
 }
 
 /// A configuration that lacks only its own certificates, and the authorities that clients' are checked
