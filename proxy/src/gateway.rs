@@ -182,12 +182,6 @@ impl Gateway {
         self.public_listener().is_some_and(|public| public.clients.is_shared(connection.peer))
     }
 
-    /// Memory for answers of the upstream that are held back: that of uploads, so that ordinary bodies
-    /// lose none to them.
-    fn answer_memory(&self) -> &BodyMemory {
-        self.public_listener().map_or(&self.bodies, |public| &public.uploads)
-    }
-
     /// Its listener is for partners and their users.
     pub(crate) fn is_public(&self) -> bool {
         self.public_listener().is_some()
@@ -301,9 +295,10 @@ impl ProxyHttp for Gateway {
     ) -> Result<Option<Duration>> {
         let now = self.core.clock.monotonic_ns();
         let sender = Sender::of(context.client_address, &context.labels.partner);
-        let memory = self.answer_memory().of(&sender);
+        // That of uploads, so that ordinary bodies lose none to answers of the upstream.
+        let memory = self.public_listener().map_or(&self.bodies, |public| &public.uploads);
         let part = body.take().unwrap_or_default();
-        let is_held = upstream(context)?.hold(&part, memory, now)?;
+        let is_held = upstream(context)?.hold(&part, memory.of(&sender), now)?;
         if end {
             context.set_answered(now);
         }

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
 use rampart_core::endpoint::admission::{Admission, NotAdmitted};
 use rampart_core::http::reply::Reply;
-use rampart_core::http::request::{Head, TARGET_BYTES_MAX};
+use rampart_core::http::request::{BODY_BYTES_MAX, Head, TARGET_BYTES_MAX};
 use rampart_core::platform::error::Code;
 use rampart_core::platform::network::network;
 use rampart_core::platform::rate_limit::Decision;
@@ -15,9 +15,6 @@ use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
 use crate::server::{ConnectionInfo, HeadError};
-
-/// A body that every route takes; only above it the route's own bound is looked up.
-const SMALLEST_BOUND: u64 = rampart_core::http::request::BODY_BYTES_MAX as u64;
 
 impl Gateway {
     /// Gives the request as the core takes it, admitted: its size and its path are sound, its route
@@ -58,7 +55,8 @@ impl Gateway {
             return Err(Box::new(self.refuse_head(context, HeadError::TargetTooLong)));
         }
         let declared = content_length(&request.headers).unwrap_or(0);
-        if declared > SMALLEST_BOUND {
+        // Every route takes a smaller one; only above it the route's own bound is looked up.
+        if declared > BODY_BYTES_MAX as u64 {
             let (method, path) = (&request.method, request.uri.path());
             let (bound, code) = self.core.partners_api.body_bound(method, path);
             if declared > bound as u64 {

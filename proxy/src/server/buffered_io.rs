@@ -50,7 +50,7 @@ pub(super) enum Reading {
 pub(super) struct BufferedIo {
     stream: Stream,
     reading: Reading,
-    digest: Option<Arc<ProxyDigest>>,
+    digest: Arc<ProxyDigest>,
     held: BytesMut,
     /// Something was held since the last flush.
     is_fresh: bool,
@@ -67,7 +67,7 @@ impl BufferedIo {
     pub(super) fn new(
         stream: Stream,
         reading: Reading,
-        digest: Option<Arc<ProxyDigest>>,
+        digest: Arc<ProxyDigest>,
         bounds: SendBounds,
     ) -> Self {
         let (held, rate) = (BytesMut::new(), SendRate::new(bounds));
@@ -254,7 +254,7 @@ impl UniqueID for BufferedIo {
 /// The one digest that sessions read: all that is to be known of their connection.
 impl GetProxyDigest for BufferedIo {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.digest.clone()
+        Some(Arc::clone(&self.digest))
     }
 }
 
@@ -300,7 +300,7 @@ mod tests {
         let info = ConnectionInfo::new(&stream, [127, 0, 0, 1].into(), None);
         let frames = FrameScan::new(Arc::clone(&info), HEAD_MAX, header_memory());
         let frames = Reading::Frames(frames);
-        (BufferedIo::new(stream, frames, None, bounds), info, far)
+        (BufferedIo::new(stream, frames, info.digest(), bounds), info, far)
     }
 
     #[tokio::test(start_paused = true)]

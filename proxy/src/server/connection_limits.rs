@@ -129,7 +129,7 @@ impl ConnectionLimits {
         let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };
         let meter = self.public.then(|| self.metrics.connection());
         let info = ConnectionInfo::new(&stream, client, meter);
-        let digest = Some(info.digest());
+        let digest = info.digest();
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             let memory = Arc::clone(&self.header_memory);
             let frames = FrameScan::new(Arc::clone(&info), self.timeouts.head, memory);
