@@ -130,20 +130,26 @@ impl Lifecycle {
 
 #[cfg(test)]
 mod tests {
+    use tokio::task::JoinHandle;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(3600);
+
+    /// A wait for quiet, which is not over yet.
+    async fn wait(lifecycle: &Arc<Lifecycle>) -> JoinHandle<()> {
+        let lifecycle = Arc::clone(lifecycle);
+        let waiting = tokio::spawn(async move { lifecycle.quiet(LONG).await });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        waiting
+    }
 
     #[tokio::test(start_paused = true)]
     async fn quiet_waits_for_what_is_in_flight() {
         let lifecycle = Lifecycle::new(Clock::system());
         let busy = lifecycle.begin();
-        let waiting = tokio::spawn({
-            let lifecycle = Arc::clone(&lifecycle);
-            async move { lifecycle.quiet(LONG).await }
-        });
-        tokio::task::yield_now().await;
-        assert!(!waiting.is_finished());
+        let waiting = wait(&lifecycle).await;
         drop(busy);
         lifecycle.clock.advance(chrono::TimeDelta::seconds(1));
         waiting.await.unwrap();
@@ -153,12 +159,7 @@ mod tests {
     async fn quiet_waits_for_what_begins_with_it() {
         let lifecycle = Lifecycle::new(Clock::system());
         lifecycle.clock.advance(chrono::TimeDelta::seconds(10));
-        let waiting = tokio::spawn({
-            let lifecycle = Arc::clone(&lifecycle);
-            async move { lifecycle.quiet(LONG).await }
-        });
-        tokio::task::yield_now().await;
-        assert!(!waiting.is_finished());
+        let waiting = wait(&lifecycle).await;
         lifecycle.clock.advance(chrono::TimeDelta::seconds(1));
         waiting.await.unwrap();
     }
