@@ -146,10 +146,7 @@ impl Certificates {
     /// Staples a response to the certificate with this leaf, or none.
     fn attach(&self, leaf: &CertificateDer<'_>, response: Option<&[u8]>) {
         let stapled = |one: &Arc<CertifiedKey>| stapling::stapled(one, leaf, response);
-        let is_same = |one: &Arc<CertifiedKey>| Arc::ptr_eq(&stapled(one), one);
-        if !self.live.load().iter().all(is_same) {
-            self.live.rcu(|live| live.iter().map(stapled).collect::<Vec<_>>());
-        }
+        self.live.rcu(|live| live.iter().map(stapled).collect::<Vec<_>>());
     }
 
     fn take(&self) -> Result<(), StartupError> {
