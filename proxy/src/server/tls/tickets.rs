@@ -4,8 +4,6 @@
 //! next one: a ticket is good only under the authorities under which it was checked, and no longer than
 //! the certificate.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rampart_core::platform::clock::Clock;
@@ -24,16 +22,11 @@ const DAY_BYTES: usize = 8;
 const CONTEXT: &str = "tls ticket";
 
 /// Seals and opens the session tickets of all edges with this master key and these authorities.
+#[derive(Debug)]
 pub(super) struct Tickets {
     keys: MasterKey,
     clock: Clock,
     context: String,
-}
-
-impl fmt::Debug for Tickets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tickets(…)")
-    }
 }
 
 impl Tickets {
