@@ -57,8 +57,8 @@ impl Document {
         for (section, value) in root.get_ref() {
             let (name, start) = (section.get_ref().as_ref(), section.span().start);
             if name == ROUTES {
-                self.note(&source, ROUTES, start, value)?;
-                self.sections.insert(ROUTES.to_owned(), source.json(value)?);
+                let routes = self.read_subject(&source, ROUTES, start, value)?;
+                self.sections.insert(ROUTES.to_owned(), routes);
                 continue;
             }
             let subjects = value.get_ref().as_table();
@@ -71,28 +71,27 @@ impl Document {
                 if members.get_ref().as_table().is_none() {
                     return Err(source.error(start, &format!("'{name}.{key}' is no table")));
                 }
-                self.note(&source, &format!("{name}.{key}"), start, members)?;
-                let section = self.sections.entry(name).or_insert_with(|| json!({}));
-                section[key] = source.json(members)?;
+                let members =
+                    self.read_subject(&source, &format!("{name}.{key}"), start, members)?;
+                self.sections.entry(name).or_insert_with(|| json!({}))[key] = members;
             }
         }
         Ok(())
     }
 
-    /// Keeps where a subject and its members stand.
-    fn note(
+    /// A subject as JSON; keeps where it and its members stand.
+    fn read_subject(
         &mut self,
         source: &Source<'_>,
         subject: &str,
         start: usize,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<(), StartupError> {
+    ) -> Result<Value, StartupError> {
         if let Some(place) = self.places.get(subject) {
             let reason = format!("'{subject}' stands in {place} already");
             return Err(source.error(start, &reason));
         }
-        source.note(subject.to_owned(), start, value, &mut self.places);
-        Ok(())
+        source.read(subject.to_owned(), start, value, &mut self.places)
     }
 
     /// The refusal of the call, with the line of the subject, or of the member, that it names.
@@ -142,61 +141,54 @@ impl<'a> Source<'a> {
         format!("{}:{line}", self.file)
     }
 
-    /// Keeps the places of the value that has this path and begins at `start`, and of all below it.
-    fn note(
+    /// The value that has this path and begins at `start` as JSON; keeps its place, and those of all
+    /// below it. Numbers keep their digits: they are money.
+    fn read(
         &self,
         path: String,
         start: usize,
         value: &Spanned<DeValue<'_>>,
         places: &mut BTreeMap<String, String>,
-    ) {
-        match value.get_ref() {
+    ) -> Result<Value, StartupError> {
+        let at = value.span().start;
+        let number = |digits: &str| -> Result<Value, StartupError> {
+            let digits = digits.replace('_', "");
+            serde_json::from_str(digits.trim_start_matches('+'))
+                .map_err(|_| self.error(at, &format!("'{digits}' is no decimal number")))
+        };
+        let json: Value = match value.get_ref() {
+            DeValue::String(text) => json!(text.as_ref()),
+            DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str())?,
+            DeValue::Integer(integer) => {
+                return Err(self.error(at, &format!("'{}' is not decimal", integer.as_str())));
+            }
+            DeValue::Float(float) => number(float.as_str())?,
+            DeValue::Boolean(is) => json!(is),
+            DeValue::Datetime(_) => return Err(self.error(at, "no member is a time")),
+            DeValue::Array(values) => {
+                let mut array = Vec::new();
+                for (index, value) in values.iter().enumerate() {
+                    let path = format!("{path}[{index}]");
+                    array.push(self.read(path, value.span().start, value, places)?);
+                }
+                array.into()
+            }
             DeValue::Table(members) => {
+                let mut object = Map::new();
                 for (name, member) in members {
                     let path = format!("{path}.{}", name.get_ref());
-                    self.note(path, name.span().start, member, places);
+                    let member = self.read(path, name.span().start, member, places)?;
+                    object.insert(name.get_ref().to_string(), member);
                 }
+                object.into()
             }
-            DeValue::Array(values) => {
-                for (index, value) in values.iter().enumerate() {
-                    self.note(format!("{path}[{index}]"), value.span().start, value, places);
-                }
-            }
-            _ => {}
-        }
+        };
         places.insert(path, self.place(start));
+        Ok(json)
     }
 
     fn error(&self, at: usize, reason: &str) -> StartupError {
         StartupError::from(format!("{}: {reason}", self.place(at)))
-    }
-
-    /// A value as JSON. Numbers keep their digits: they are money.
-    fn json(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, StartupError> {
-        let number = |digits: &str| {
-            let digits = digits.replace('_', "");
-            serde_json::from_str(digits.trim_start_matches('+')).map_err(|_| {
-                self.error(value.span().start, &format!("'{digits}' is no decimal number"))
-            })
-        };
-        match value.get_ref() {
-            DeValue::String(text) => Ok(json!(text.as_ref())),
-            DeValue::Integer(integer) if integer.radix() == 10 => number(integer.as_str()),
-            DeValue::Integer(integer) => {
-                Err(self
-                    .error(value.span().start, &format!("'{}' is not decimal", integer.as_str())))
-            }
-            DeValue::Float(float) => number(float.as_str()),
-            DeValue::Boolean(is) => Ok(json!(is)),
-            DeValue::Datetime(_) => Err(self.error(value.span().start, "no member is a time")),
-            DeValue::Array(values) => values.iter().map(|value| self.json(value)).collect(),
-            DeValue::Table(members) => {
-                let members = members.iter().map(|(name, value)| {
-                    Ok((name.get_ref().as_ref().to_owned(), self.json(value)?))
-                });
-                Ok(Value::Object(members.collect::<Result<_, StartupError>>()?))
-            }
-        }
     }
 }
 
