@@ -60,19 +60,14 @@ impl Run for Man {
     }
 }
 
-/// A list of the operators' API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct List {
-    path: &'static str,
-    /// The member of its rows that is their name.
-    member: &'static str,
-}
+/// A list of the operators' API, and the member of its rows that is their name.
+type List = (&'static str, &'static str);
 
-const PARTNERS: List = List { path: "partners", member: "slug" };
-const CONNECTORS: List = List { path: "connectors", member: "name" };
-const OPERATORS: List = List { path: "operators", member: "name" };
-const PAIRS: List = List { path: "pairs", member: "pair" };
-const PAYMENT_METHODS: List = List { path: "payment-methods", member: "code" };
+const PARTNERS: List = ("partners", "slug");
+const CONNECTORS: List = ("connectors", "name");
+const OPERATORS: List = ("operators", "name");
+const PAIRS: List = ("pairs", "pair");
+const PAYMENT_METHODS: List = ("payment-methods", "code");
 
 /// Answers a shell that asks for completions, and ends the process; returns if none does.
 pub(crate) fn answer() {
@@ -96,7 +91,7 @@ fn command() -> Command {
 fn completing(command: Command, group: &str) -> Command {
     let name = command.get_name().to_owned();
     let command = command.mut_args(|arg| match list(group, &name, arg.get_id().as_str()) {
-        Some(list) => arg.add(ArgValueCandidates::new(move || names(list))),
+        Some((list, member)) => arg.add(ArgValueCandidates::new(move || names(list, member))),
         None => arg,
     });
     command.mut_subcommands(|subcommand| completing(subcommand, &name))
@@ -117,9 +112,9 @@ fn list(group: &str, command: &str, argument: &str) -> Option<List> {
     }
 }
 
-fn names(list: List) -> Vec<CompletionCandidate> {
-    let rows = ask(list.path).unwrap_or_default();
-    let names = rows.as_array().into_iter().flatten().filter_map(|row| row[list.member].as_str());
+fn names(list: &str, member: &str) -> Vec<CompletionCandidate> {
+    let rows = ask(list).unwrap_or_default();
+    let names = rows.as_array().into_iter().flatten().filter_map(|row| row[member].as_str());
     names.map(CompletionCandidate::new).collect()
 }
 
