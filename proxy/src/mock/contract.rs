@@ -65,17 +65,13 @@ impl Contract {
 
     /// The answer to a request.
     pub(super) fn answer(&self, head: &Parts, body: &[u8]) -> Reply {
-        let found = PARTNERS_API.find(&head.method, head.uri.path());
-        let (route, operation) = match found {
-            Found::Endpoint(route, _) => {
-                let key = (route.method.as_str(), route.path);
-                let Some(operation) = self.operations.get(&key) else {
-                    return refused(Code::RouteNotFound.into());
-                };
-                (route, operation)
-            }
+        let route = match PARTNERS_API.find(&head.method, head.uri.path()) {
+            Found::Endpoint(route, _) => route,
             Found::OtherMethods(methods) => return not_allowed(&methods),
             Found::Nothing => return refused(Code::RouteNotFound.into()),
+        };
+        let Some(operation) = self.operations.get(&(route.method.as_str(), route.path)) else {
+            return refused(Code::RouteNotFound.into());
         };
         let mut reply = operation.respond(route, head, body);
         if text_amounts::wanted(&head.headers) {
