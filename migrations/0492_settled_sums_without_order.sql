@@ -1,5 +1,6 @@
 -- The sum of each account's postings of entries without an order, up to an entry that is settled: what a refund or a match of money
 -- without an order may take adds what came since, and need not read all of it that there has ever been.
+-- granted: edges use a table that is made anew
 create table ledger_settled_no_order (
   client_id uuid not null,
   account_id uuid not null,
