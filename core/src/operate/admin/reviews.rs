@@ -147,9 +147,11 @@ impl Criteria {
                     coalesce(c.finished_at, c.created_at)
                 from command c
                 where c.review is not null and c.order_id is not null
-                    and (c.review <> 'unpayable' or exists (select from buy_order o
-                        where o.client_id = c.client_id and o.order_id = c.order_id
-                            and o.status = 'pending'))
+                    -- an edge of the version before ends a command and leaves its review
+                    and (c.review = 'unknown' and c.state = 'open'
+                        or c.review = 'unpayable' and exists (select from buy_order o
+                            where o.client_id = c.client_id and o.order_id = c.order_id
+                                and o.status = 'pending'))
             ), queue as (
                 select client_id, subject, id, min(since) as since,
                     array_agg(distinct reason) as reasons
