@@ -10,8 +10,8 @@ use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
 /// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
-/// provider, by the connector that has made it; nothing for an order whose payment is not made, or
-/// whose connector cancels no payments. One that is made later is cancelled then
+/// provider, by the connector that makes it; nothing for an order whose payment no connector has begun
+/// to make, or whose connector cancels no payments. One that is made later is cancelled then
 /// ([`cancel_late_payment`]): until a connector has begun to make it, it follows the routes, and
 /// nobody knows yet who will hold it.
 ///
@@ -29,7 +29,7 @@ pub(crate) async fn command_cancellation(
         join buy_order o on o.client_id = c.client_id and o.order_id = c.order_id
         join connector k on k.name = c.connector and $3 = any (k.capabilities)
         where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
-            and c.state = 'done'
+            and (c.state = 'done' or c.state = 'open' and c.attempt > 0)
         "#,
         client.uuid(),
         order.number(),
@@ -85,8 +85,7 @@ pub(super) async fn cancel_late_payment(
     if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
 }
 
-/// Names the payment in the body of a cancellation that an edge of an earlier version has commanded
-/// before the payment had a name. One that is leased comes after the result of the command that made
+/// Names the payment in the body of a cancellation that was commanded before the payment had a name. One that is leased comes after the result of the command that made
 /// the payment; where that was refused there is no name.
 ///
 /// # Errors
