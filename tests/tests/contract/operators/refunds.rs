@@ -60,6 +60,24 @@ async fn parts_of_one_order_that_are_told_of_by_hand_count_together() {
 }
 
 #[tokio::test]
+async fn begin_and_end_of_transfers_count_together() {
+    let context = TestContext::start().await;
+    let [ada, _] = treasurers(&context).await;
+    let order = large_order(&context).await;
+    ada.call(Method::POST, PAYMENTS, given_back(&order, "1", 900)).await.assert_status(201);
+    let sent = [
+        "alter table payment disable trigger user",
+        "update payment set kind = 'transfer-sent' where kind = 'refunded'",
+    ];
+    for statement in sent {
+        sqlx::query(statement).execute(context.db()).await.unwrap();
+    }
+    let mut completed = given_back(&order, "2", 200);
+    completed["kind"] = json!("transfer-completed");
+    held(&ada, Method::POST, PAYMENTS, completed).await;
+}
+
+#[tokio::test]
 async fn of_two_parts_at_once_that_exceed_the_bound_together_one_is_recorded() {
     let context = TestContext::start().await;
     let [ada, bob] = treasurers(&context).await;

@@ -194,14 +194,21 @@ impl NewPayment {
         let JsonDecimal(amount) = self.amount;
         let Some(order) = self.order_id else { return Ok(amount) };
         let (currency, _) = currency_of(core, &self.currency);
+        let own = [self.kind.clone()];
+        let both = [PaymentKind::TransferSent, PaymentKind::TransferCompleted]
+            .map(|kind| kind.as_str().to_owned());
+        // A transfer is told of by its begin, by its end, or by both.
+        let kinds: &[String] = if both.contains(&self.kind) { &both } else { &own };
         let earlier = sqlx::query_scalar!(
             r#"
-            select coalesce(sum(amount), 0) as "sum!" from payment
-            where connector = $1 and kind = $2 and order_id = $3 and currency = $4
-                and provider_reference <> $5
+            select coalesce(sum(amount), 0) as "sum!" from (
+                select max(amount) as amount from payment
+                where connector = $1 and kind = any ($2) and order_id = $3 and currency = $4
+                    and provider_reference <> $5
+                group by client_id, provider_reference) part
             "#,
             CONNECTOR,
-            self.kind,
+            kinds,
             order.number(),
             currency,
             self.provider_reference,
