@@ -230,7 +230,7 @@ async fn mail_link(core: &Core, head: &Head, sent: &Form, email: EmailAddress) -
     }
     invitation::mail_reset_link(&mut tx, core, &client.tenant, email.clone()).await?;
     // After the lock of the staff. One mail too many is an error, which rolls all of it back.
-    count_mail(&mut tx, core, &client, &email).await?;
+    count_mail(&mut tx, core, &client, &email, "mail").await?;
     tx.commit().await?;
     Ok(())
 }

@@ -60,7 +60,7 @@ impl StaffPage for Invite {
         if visit.earlier_result(&mut tx, PATH).await?.is_some() {
             return Ok(done(PATH, "invited"));
         }
-        match count_mail(&mut tx, visit.core, &visit.session.client, &email).await {
+        match count_mail(&mut tx, visit.core, &visit.session.client, &email, "invitation").await {
             Ok(()) => {}
             Err(Error::Refused(refusal)) => {
                 // The page reads over a connection of its own.

@@ -1,5 +1,5 @@
 //! Proof of a staff member: address, password, and the code of a second factor if there is one.
-//! Attempts are counted as those of users are.
+//! Attempts have the edge's own rate: one that a partner has for its users counts for them alone.
 
 use super::email_index;
 use super::second_factor;
@@ -41,7 +41,7 @@ pub(crate) async fn sign_in(
     password: Secret,
     code: &str,
 ) -> Result<SignIn> {
-    count(core, client, email.as_str(), "login", client.tenant.rates.login).await?;
+    count(core, client, email.as_str(), "login", core.settings.ratelimit.login).await?;
     let row = sqlx::query!(
         "select staff_id, password_hash, sealed_totp, totp_confirmed_at from staff_member \
          where client_id = $1 and email_index = $2",
@@ -72,8 +72,8 @@ pub(crate) async fn sign_in(
     Ok(cookie.map_or(SignIn::Wrong, SignIn::Done))
 }
 
-/// The hash of the session's member's password, if this is the password. Attempts are counted with
-/// those at signing in.
+/// The hash of the session's member's password, if this is the password. Attempts are counted apart
+/// from those at signing in: strangers who guess there lock nobody out here.
 ///
 /// # Errors
 /// Code 920 after too many attempts for the address; when the database cannot be used.
@@ -83,7 +83,7 @@ pub(crate) async fn verify_password(
     password: Secret,
 ) -> Result<Option<String>> {
     let client = &session.client;
-    count(core, client, session.email.as_str(), "login", client.tenant.rates.login).await?;
+    count(core, client, session.email.as_str(), "password", core.settings.ratelimit.login).await?;
     let hash = sqlx::query_scalar!(
         "select password_hash from staff_member where client_id = $1 and staff_id = $2",
         client.id().uuid(),
@@ -96,8 +96,8 @@ pub(crate) async fn verify_password(
     Ok(hash.filter(|_| verified))
 }
 
-/// Counts a mail that a stranger or an owner asks for, in its transaction: a form that is sent twice
-/// counts once. The partner's staff is locked before.
+/// Counts a mail of this kind that a stranger or an owner asks for, in its transaction: a form that is
+/// sent twice counts once. The partner's staff is locked before.
 ///
 /// # Errors
 /// Code 920 after too many for the address.
@@ -106,8 +106,9 @@ pub(crate) async fn count_mail(
     core: &Core,
     client: &Client,
     email: &EmailAddress,
+    kind: &str,
 ) -> Result<()> {
-    let bucket = digest_of(client, email.as_str(), "mail");
+    let bucket = digest_of(client, email.as_str(), kind);
     let decision = shared_bucket::take_within(conn, core, &bucket, MAIL_QUOTA).await?;
     admit(core, &client.tenant.slug, decision)
 }
@@ -149,7 +150,7 @@ pub(crate) async fn count_unknown_mail(
 /// Code 920 after too many.
 pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
     let staff = staff.to_string();
-    count(core, client, &staff, "code", client.tenant.rates.login).await?;
+    count(core, client, &staff, "code", core.settings.ratelimit.login).await?;
     count(core, client, &staff, "codes-of-a-day", DAY_QUOTA).await
 }
 

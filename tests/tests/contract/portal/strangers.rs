@@ -1,7 +1,9 @@
 //! Strangers at the portal's forms, who learn nothing of its partners.
 
+use http::Method;
 use rampart_tests::staff::Staff;
 use rampart_tests::test_context::TestContext;
+use serde_json::json;
 
 const FORGOT: &str = "/portal/forgot-password";
 const EMAIL: &str = "nobody@acme.example";
@@ -10,6 +12,10 @@ const EMAIL: &str = "nobody@acme.example";
 async fn nobody_learns_by_refusals_which_partners_there_are() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
+    // For its users alone.
+    let rates = json!({"rateLimits": {"login": "60/min"}});
+    let path = "/admin/v1/partners/acme";
+    context.admin(Method::PATCH, path, rates).await.assert_status(200);
     let mut unknown = acme.clone();
     unknown.slug = "unknown".to_owned();
     for partner in [&acme, &unknown] {
