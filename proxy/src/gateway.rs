@@ -202,7 +202,7 @@ fn upstream(context: &mut Context) -> Result<&mut UpstreamExchange> {
 
 #[async_trait]
 impl ProxyHttp for Gateway {
-    /// On the heap: Pingora has room for it five times on its way to the answer.
+    /// On the heap: the future of a request in Pingora has room for it five times.
     type CTX = Box<Context>;
 
     fn new_ctx(&self) -> Box<Context> {

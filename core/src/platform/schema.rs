@@ -28,8 +28,8 @@ use crate::platform::settings;
 
 /// The line of a migration without which edges that know it serve as well, such as a new index.
 const OPTIONAL: &str = "-- optional: edges serve without it";
-/// The line of a migration that makes a table anew which edges use meanwhile: their roles are granted
-/// what they need in its transaction.
+/// The line of a migration that makes a table, or makes one anew, which edges use before the last
+/// migration is applied: their roles are granted what they need in its transaction.
 const GRANTED: &str = "-- granted: edges use a table that is made anew";
 
 /// The state of a database's schema beside the migrations of this version.

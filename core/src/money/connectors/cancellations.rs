@@ -85,8 +85,9 @@ pub(super) async fn cancel_late_payment(
     if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
 }
 
-/// Names the payment in the body of a cancellation that was commanded before the payment had a name. One that is leased comes after the result of the command that made
-/// the payment; where that was refused there is no name.
+/// Names the payment in the body of a cancellation that was commanded before the payment had a name.
+/// One that is leased comes after the result of the command that made the payment; where that was
+/// refused there is no name.
 ///
 /// # Errors
 /// When the database cannot be read, or the result cannot be opened, which is our fault.

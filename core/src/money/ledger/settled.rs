@@ -64,7 +64,8 @@ async fn settle_all(core: &Core) -> Result<bool> {
     Ok(entries == SETTLED_MAX)
 }
 
-/// Settles, of the next entries that are settled as such, those without an order.
+/// Settles the entries without an order among those that [`settle_all`] has settled. They have a place
+/// of their own, as those that were settled before these sums were kept are added from the first on.
 async fn settle_without_order(core: &Core) -> Result<bool> {
     let entries = sqlx::query_scalar!(
         r#"

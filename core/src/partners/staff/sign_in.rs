@@ -113,8 +113,8 @@ pub(crate) async fn count_mail(
     admit(core, &client.tenant.slug, decision)
 }
 
-/// Counts an attempt to sign in at a partner that there is not, as one at any other: nobody learns by
-/// refusals which partners there are.
+/// Counts an attempt to sign in at a partner that does not exist, as one at any other: nobody learns by
+/// refusals which partners exist.
 ///
 /// # Errors
 /// Code 920 after too many for the address.

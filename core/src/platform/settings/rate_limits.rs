@@ -22,7 +22,7 @@ pub struct RateLimits {
     pub matrix_rows_per_quote: u32,
     /// `authenticate` and `refresh`, per user name and per address.
     pub credentials: Quota,
-    /// Login, reset-password and exists, per e-mail address.
+    /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff.
     pub login: Quota,
     /// Login, reset-password and exists, for all addresses of a client.
     pub client_login: Quota,

@@ -21,7 +21,7 @@ const UNPAYABLE: &str = "unpayable";
 pub(super) struct Attempts {
     /// Attempts that were begun, the one at hand too.
     pub(super) begun: i32,
-    /// Attempts that have reported that another one is needed, if the one at hand reports it, too.
+    /// Attempts that have asked for another one, the one at hand among them.
     pub(super) retries: i32,
 }
 
