@@ -217,7 +217,8 @@ impl Drop for Connection {
                 if transaction != TransactionState::None {
                     raw.execute("rollback").await?;
                 }
-                raw.return_to_pool().await;
+                // On the heap: the task, which is moved three times, would have room for all of it.
+                Box::pin(raw.return_to_pool()).await;
                 Ok::<(), Error>(())
             };
             // An outage ends it early: its place in the pool is wanted as soon as that is over.
