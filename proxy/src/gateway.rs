@@ -246,6 +246,7 @@ impl ProxyHttp for Gateway {
         if upstream(context).is_ok_and(|upstream| upstream.next_address(preferred, now)) {
             tracing::warn!(
                 request_id = context.request_id,
+                trace_id = context.trace_id(),
                 %error,
                 "an address of the upstream takes no connection: trying the next one"
             );
@@ -332,7 +333,8 @@ impl ProxyHttp for Gateway {
         if *error.esource() == ErrorSource::Downstream || answered {
             return lost;
         }
-        tracing::error!(request_id = context.request_id, %error, "a request could not be passed on");
+        let (request_id, trace_id) = (&*context.request_id, context.trace_id());
+        tracing::error!(request_id, trace_id, %error, "a request could not be passed on");
         let mut reply = self.unavailable(context, "reach the upstream");
         if let Some(upstream) = &context.upstream {
             reply.headers.extend(upstream.answer_headers().clone());

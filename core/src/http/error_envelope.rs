@@ -71,16 +71,21 @@ impl Violation {
 impl Error {
     /// The reply to the partner. The cause of a failure is logged here, once.
     pub fn reply(&self, request_id: &str) -> Reply {
+        let trace_id = || TraceScope::current().trace_id();
         match self {
             Self::Refused(refusal) => refusal.reply(),
             Self::Denied(denial) => {
-                tracing::error!(request_id, %denial, "an operators' refusal on the partners' API");
+                tracing::error!(
+                    request_id,
+                    trace_id = trace_id(),
+                    %denial,
+                    "an operators' refusal on the partners' API"
+                );
                 Self::from(Code::GeneralError).reply(request_id)
             }
             Self::Failed(failure) => {
                 let (doing, cause) = (failure.doing, Chain(failure));
-                let trace_id = TraceScope::current().trace_id();
-                tracing::error!(request_id, trace_id, doing, %cause, "failed");
+                tracing::error!(request_id, trace_id = trace_id(), doing, %cause, "failed");
                 failure.refusal().reply()
             }
         }

@@ -18,7 +18,7 @@ use super::shadow;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::clock::Clock;
-use crate::platform::telemetry::{SpanKind, Spans};
+use crate::platform::telemetry::{SpanKind, Spans, TraceScope};
 use crate::policies::runtime::ActivePolicy;
 
 /// Usable output of a policy.
@@ -143,6 +143,7 @@ fn call_version<R: PolicyRequest>(
             if let Some(suppressed) = active.log_throttle.try_log(now_ms, opened) {
                 tracing::warn!(
                     request_id = &*client.request_id,
+                    trace_id = TraceScope::current().trace_id(),
                     partner = &*client.tenant.slug,
                     kind,
                     version = active.version,

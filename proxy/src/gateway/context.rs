@@ -98,6 +98,11 @@ impl Context {
     pub(super) fn scope(&self) -> TraceScope {
         self.span.as_ref().map(Span::scope).unwrap_or_default()
     }
+
+    /// Id of its trace, if it is in one, for a log line.
+    pub(super) fn trace_id(&self) -> Option<String> {
+        self.span.as_ref().map(|span| span.context().trace_id())
+    }
 }
 
 /// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the

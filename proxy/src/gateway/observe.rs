@@ -40,7 +40,7 @@ impl Gateway {
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
-            trace_id: context.span.as_ref().map(|span| span.context().trace_id()),
+            trace_id: context.trace_id(),
             // In HTTP/2 a refused one may be as long as a head.
             method: method.get(..METHOD_BYTES_MAX).unwrap_or(method),
             route: context.labels.route,

@@ -248,7 +248,8 @@ impl Gateway {
         if failure == WorkFailure::TimedOut {
             return self.unavailable(context, "answer in time");
         }
-        tracing::error!(request_id = context.request_id, "an endpoint panicked");
+        let (request_id, trace_id) = (&*context.request_id, context.trace_id());
+        tracing::error!(request_id, trace_id, "an endpoint panicked");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         self.core.refuse(&context.request_id, status, Code::GeneralError, "")
     }

@@ -100,6 +100,26 @@ async fn the_line_of_a_failure_names_the_trace() {
 }
 
 #[tokio::test]
+async fn the_line_of_a_policys_failure_names_the_trace() {
+    let edge = Edge::start().await;
+    let partner = edge.partner("traced").await.authenticated().await;
+    let path = "/admin/v1/partners/traced/policies/fee?config=%7B%22mode%22:%22error@FR%22%7D";
+    edge.admin_bytes(Method::PUT, path, component("hostile")).await.assert_status(200);
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "creditCard", "fiatAmount": 100,
+        "countryCode": "FR"});
+    let asked = partner.request(Method::POST, "/api/v1/buy/quote").json(&body);
+    let asked = asked.header("traceparent", &format!("00-{TRACE}-{CALLER}-01"));
+    asked.send().await.assert_status(200);
+    until("the failure is logged", SOON, async || {
+        let lines = edge.process.err();
+        let failed = lines.iter().find(|line| line.contains("a policy call failed"))?;
+        assert!(failed.contains(TRACE), "{failed}");
+        Some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_callers_trace_goes_through_policy_and_statement_to_the_delivery() {
     let collector = Receiver::start().await;
     let edge = traced(&collector, "1").await;

@@ -21,6 +21,7 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
 use crate::platform::network::network;
 use crate::platform::rate_limit::{KeyedGcra, Quota};
+use crate::platform::telemetry::TraceScope;
 
 /// Beginning of every connector's token. One that begins otherwise costs no statement.
 const TOKEN_PREFIX: &str = "rcn_";
@@ -79,8 +80,9 @@ impl Connector {
         if !decision.allowed {
             return Err(limited(decision));
         }
-        let request_id = &*head.request_id;
-        tracing::warn!(peer = %head.peer, request_id, "a connector could not be proven");
+        let (peer, request_id) = (head.peer, &*head.request_id);
+        let trace_id = TraceScope::current().trace_id();
+        tracing::warn!(%peer, request_id, trace_id, "a connector could not be proven");
         let reason = "the connector's token is missing or wrong";
         Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())
     }

@@ -24,6 +24,7 @@ use crate::platform::crypto::{Secret, constant_time_eq, sha256};
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::network::network;
 use crate::platform::rate_limit::{Decision, Gcra, KeyedGcra, Quota};
+use crate::platform::telemetry::TraceScope;
 
 /// Beginning of every operator's token. One that begins otherwise costs no statement.
 const TOKEN_PREFIX: &str = "rop_";
@@ -110,7 +111,8 @@ impl Operator {
 pub(in crate::operate) fn alarm(core: &Core, head: &Head) {
     core.metrics.operator_break_glass.with_label_values::<&str>(&[]).inc();
     let (peer, method, request_id) = (head.peer, &head.method, &*head.request_id);
-    tracing::warn!(%peer, %method, request_id, "the break-glass token was used");
+    let trace_id = TraceScope::current().trace_id();
+    tracing::warn!(%peer, %method, request_id, trace_id, "the break-glass token was used");
 }
 
 /// One attempt to log in, by an address that may try.
@@ -144,8 +146,9 @@ impl<'a> Attempt<'a> {
         if !decision.allowed {
             return limited(core, decision);
         }
-        let request_id = &*head.request_id;
-        tracing::warn!(peer = %head.peer, request_id, cause, "an operator could not log in");
+        let (peer, request_id) = (head.peer, &*head.request_id);
+        let trace_id = TraceScope::current().trace_id();
+        tracing::warn!(%peer, request_id, trace_id, cause, "an operator could not log in");
         denial(core, cause)
     }
 
