@@ -1,5 +1,5 @@
-//! The diagnostic log, on standard error. The access log is `access_log.rs`. A panic is a line of text
-//! in it, whatever its format and level.
+//! The diagnostic log, on standard error. The access log is `access_log.rs`. A panic is in it
+//! whatever its level.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Write as _;
@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread;
 
+use chrono::SecondsFormat;
+use rampart_core::platform::clock::Clock;
 use rampart_core::platform::metrics::Metrics;
+use serde_json::json;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Log, LogFormat};
@@ -37,7 +40,7 @@ pub(crate) struct DiagnosticLog(Arc<LineSink>);
 pub(crate) fn start(log: &Log) -> Result<DiagnosticLog, StartupError> {
     const FAILED: &str = "the log cannot be started";
     let filter = filter(log)?;
-    let diagnostic = DiagnosticLog::over(io::stderr()).context(FAILED)?;
+    let diagnostic = DiagnosticLog::over(io::stderr(), log.format).context(FAILED)?;
     let sink = Arc::clone(&diagnostic.0);
     let base = tracing_subscriber::fmt().with_env_filter(filter).with_writer(sink);
     let started = match log.format {
@@ -66,9 +69,13 @@ pub(crate) fn filter(Log { level, .. }: &Log) -> Result<EnvFilter, StartupError>
 }
 
 impl DiagnosticLog {
-    fn over(sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let writer = RwLock::new(Some(LogWriter::start(WRITER, sink)?));
-        Ok(Self(Arc::new(LineSink { writer, ..LineSink::default() })))
+    fn over(sink: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
+        Ok(Self(Arc::new(LineSink {
+            format,
+            writer: RwLock::new(Some(LogWriter::start(WRITER, sink)?)),
+            metrics: OnceLock::new(),
+            dropped: AtomicU64::new(0),
+        })))
     }
 
     /// Counts dropped lines in the metrics of the core that has started, those so far among them.
@@ -87,8 +94,10 @@ impl Drop for DiagnosticLog {
 }
 
 /// The lines of the log, as the subscriber writes them: each at once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LineSink {
+    /// Form of the lines, for those of panics.
+    format: LogFormat,
     /// There until the log is dropped.
     writer: RwLock<Option<LogWriter>>,
     metrics: OnceLock<Metrics>,
@@ -101,19 +110,17 @@ impl LineSink {
     /// out: the place tells enough.
     fn write_panic(&self, thread: &str, panic: &PanicHookInfo<'_>) {
         let message = panic.payload().downcast_ref::<&'static str>();
-        let mut line = format!("thread '{thread}' panicked");
+        let mut what = format!("thread '{thread}' panicked");
         // Writing to a string cannot fail.
         if let Some(place) = panic.location() {
-            let _ = write!(line, " at {place}");
+            let _ = write!(what, " at {place}");
         }
         if let Some(message) = message {
-            let _ = write!(line, ": {message}");
+            let _ = write!(what, ": {message}");
         }
-        line.push('\n');
         let backtrace = Backtrace::capture();
-        if backtrace.status() == BacktraceStatus::Captured {
-            let _ = writeln!(line, "{backtrace}");
-        }
+        let captured = backtrace.status() == BacktraceStatus::Captured;
+        let lines = panic_lines(self.format, &what, captured.then_some(&backtrace));
         if message.is_some_and(|message| ABORTING.contains(message))
             && let Ok(mut writer) = self.writer.try_write()
         {
@@ -121,13 +128,32 @@ impl LineSink {
             drop(writer.take());
         }
         let mut sink = self;
-        let _ = sink.write_all(line.as_bytes());
+        let _ = sink.write_all(lines.as_bytes());
     }
 
     fn count_dropped(&self) {
         if let Some(metrics) = self.metrics.get() {
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             metrics.log_lines_dropped.with_label_values(&["diagnostic"]).inc_by(dropped);
+        }
+    }
+}
+
+/// The lines of a panic: one object, as the subscriber writes them, where lines are JSON.
+fn panic_lines(format: LogFormat, what: &str, backtrace: Option<&Backtrace>) -> String {
+    match (format, backtrace) {
+        (LogFormat::Text, None) => format!("{what}\n"),
+        (LogFormat::Text, Some(backtrace)) => format!("{what}\n{backtrace}\n"),
+        (LogFormat::Json, _) => {
+            let mut fields = json!({ "message": what });
+            if let Some(backtrace) = backtrace {
+                fields["backtrace"] = backtrace.to_string().into();
+            }
+            let time = Clock::system().now().to_rfc3339_opts(SecondsFormat::Micros, true);
+            let line = json!({
+                "timestamp": time, "level": "ERROR", "fields": fields, "target": module_path!(),
+            });
+            format!("{line}\n")
         }
     }
 }
@@ -152,6 +178,8 @@ impl Write for &LineSink {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::log_writer::LINES_MAX;
     use crate::log_writer::stuck_sink::stuck_sink;
@@ -159,7 +187,7 @@ mod tests {
     #[test]
     fn a_panic_waits_for_no_reader_and_quotes_nothing() {
         let (sink, reader) = stuck_sink();
-        let log = DiagnosticLog::over(sink).unwrap();
+        let log = DiagnosticLog::over(sink, LogFormat::Text).unwrap();
         let mut lines = &*log.0;
         lines.write_all(b"the first line\n").unwrap();
         reader.wait_until_stuck();
@@ -178,9 +206,24 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_is_one_object_where_lines_are_json() {
+        let what = "thread 'a \"b\"' panicked at a.rs:1:2: no";
+        assert_eq!(panic_lines(LogFormat::Text, what, None), format!("{what}\n"));
+        let backtrace = Backtrace::force_capture();
+        for backtrace in [None, Some(&backtrace)] {
+            let lines = panic_lines(LogFormat::Json, what, backtrace);
+            assert_eq!(lines.matches('\n').count(), 1, "{lines}");
+            let line: Value = serde_json::from_str(&lines).unwrap();
+            assert_eq!(line["level"], "ERROR");
+            assert_eq!(line["fields"]["message"], what);
+            assert_eq!(line["fields"]["backtrace"].is_string(), backtrace.is_some(), "{line}");
+        }
+    }
+
+    #[test]
     fn lines_without_room_are_counted_and_all_others_are_written_before_the_end() {
         let (sink, reader) = stuck_sink();
-        let log = DiagnosticLog::over(sink).unwrap();
+        let log = DiagnosticLog::over(sink, LogFormat::Text).unwrap();
         let base = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log.0));
         let metrics = Metrics::new(1).unwrap();
         let dropped = metrics.log_lines_dropped.with_label_values(&["diagnostic"]);
