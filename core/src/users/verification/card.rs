@@ -11,7 +11,7 @@ use crate::http::fields::Fields;
 use crate::http::request::Input;
 use crate::money::connectors::accounts::{ended_verifications, is_simulated, verify_card};
 use crate::money::connectors::answers::{self, Answer};
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::tenancy::tenants::Scope;
 use crate::users::accounts::{self, AccountType, PaymentAccount};
 use rampart_types::UserId;
@@ -101,16 +101,20 @@ fn refused(code: Code) -> Error {
     Error::of_member(code, MEMBER)
 }
 
+/// Refuses an account that is no card, or else a card for all that keeps it from being verified.
 fn check(account: &PaymentAccount) -> Result<()> {
     if account.kind != AccountType::CreditCard {
-        Err(refused(Code::AccountIdentifierInvalid))
-    } else if account.disabled {
-        Err(refused(Code::AccountDisabled))
-    } else if account.verified {
-        Err(refused(Code::AccountAlreadyVerified))
-    } else if account.details.holder.is_empty() {
-        Err(Code::CardHolderMissing.into())
-    } else {
-        Ok(())
+        return Err(refused(Code::AccountIdentifierInvalid));
     }
+    let mut refusal = Refusal::new();
+    if account.disabled {
+        refusal.add_of_member(Code::AccountDisabled, MEMBER);
+    }
+    if account.verified {
+        refusal.add_of_member(Code::AccountAlreadyVerified, MEMBER);
+    }
+    if account.details.holder.is_empty() {
+        refusal.add(Code::CardHolderMissing, None);
+    }
+    if refusal.is_empty() { Ok(()) } else { Err(refusal.into()) }
 }

@@ -86,6 +86,9 @@ async fn a_card_that_cannot_be_verified_says_why() {
     let body = json!({"type": "creditCard", "identifier": "555555******4444", "name": ""});
     opened(&context, &ada, body).await;
     verify(json!("555555******4444")).await.assert_codes(&["ER399"]);
+    let both = json!({"disabled": true, "verified": true});
+    changed(&context, &ada, "555555******4444", both).await;
+    verify(json!("555555******4444")).await.assert_codes(&["ER397", "ER398", "ER399"]);
     let body = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "Ada"});
     opened(&context, &ada, body).await;
     verify(json!("NL91ABNA0417164300")).await.assert_codes(&["ER380"]);
