@@ -156,6 +156,12 @@ impl WalletAddress {
         Ok(Self { chain, spelling, text: text.to_owned() })
     }
 
+    /// Reads an address of whichever chain takes it first; `None` when it is one of none.
+    #[must_use]
+    pub fn of_any_chain(text: &str) -> Option<Self> {
+        Chain::ALL.into_iter().find_map(|chain| Self::parse(chain, text).ok())
+    }
+
     /// The chain it is an address of.
     #[must_use]
     pub const fn chain(&self) -> Chain {

@@ -163,6 +163,11 @@ fn texts(acme: &Partner) -> Vec<Case> {
         (json!({"partnerOrderIdentifier": long}), &["ER311"]),
         (json!({"walletAddress": 7}), &["ER312"]),
         (json!({"walletAddress": "bc1q", "signature": "x"}), &["ER312"]),
+        (
+            json!({"baseCurrency": 1, "walletAddress": "bc1q", "signature": "x"}),
+            &["ER301", "ER312"],
+        ),
+        (json!({"baseCurrency": 1, "walletAddress": ADDRESS, "signature": "x"}), &["ER301"]),
         (json!({"walletAddressTag": 7}), &["ER313"]),
         (json!({"walletAddressTag": "7"}), &["ER313"]),
         (json!({"baseCurrency": "XRP", "walletAddressTag": "x"}), &["ER313"]),

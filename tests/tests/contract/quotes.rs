@@ -251,9 +251,14 @@ async fn everything_wrong_with_a_request_is_said_at_once() {
     let acme = context.partner("acme").await;
     let body = json!({
         "currencyPair": "BTC-JPY", "paymentMethod": "barter", "fee": 6, "countryCode": "XX",
+        "walletAddress": "nowhere",
     });
     let answer = acme.post(BUY, body).await;
-    answer.assert_status(400).assert_codes(&["ER010", "ER013", "ER042", "ER050", "ER063"]);
+    let codes = ["ER010", "ER013", "ER014", "ER042", "ER050", "ER063"];
+    answer.assert_status(400).assert_codes(&codes);
+    let somewhere = "rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh";
+    let unpaired = json!({"currencyPair": "BTC-JPY", "walletAddress": somewhere});
+    buy(&acme, unpaired).await.assert_codes(&["ER010"]);
     acme.post(BUY, json!({})).await.assert_codes(&["ER010", "ER013", "ER042"]);
     acme.post(BUY, json!([])).await.assert_codes(&["ER048"]);
     for pair in [json!("BTCEUR"), json!("EUR-BTC"), json!(7), json!("")] {

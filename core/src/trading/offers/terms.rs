@@ -339,11 +339,12 @@ fn wallet_address(
         Text::Absent => None,
         Text::Blank | Text::Other => refuse(fields, Code::OfferWalletInvalid, "walletAddress"),
         Text::Some(text) => {
-            let chain = pair?.base.crypto.as_ref()?.chain;
-            WalletAddress::parse(chain, &text).ok().or_else(|| {
-                let code = codes.unknown_wallet_address;
-                refuse(fields, code, "walletAddress")
-            })
+            let address = match pair.and_then(|pair| pair.base.crypto.as_ref()) {
+                Some(crypto) => WalletAddress::parse(crypto.chain, &text).ok(),
+                // Without a pair, it is wrong if no chain knows it.
+                None => WalletAddress::of_any_chain(&text),
+            };
+            address.or_else(|| refuse(fields, codes.unknown_wallet_address, "walletAddress"))
         }
     }
 }

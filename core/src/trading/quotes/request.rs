@@ -114,9 +114,9 @@ impl Request {
         let given = given(&mut fields, pair.as_deref());
         let fee = fee(&mut fields, client);
         let crypto = pair.as_ref().and_then(|pair| pair.base.crypto.as_ref());
-        let (wallet_address, destination_tag) = match (side, crypto) {
-            (Side::Buy, Some(crypto)) => wallet(&mut fields, crypto),
-            _ => (None, None),
+        let (wallet_address, destination_tag) = match side {
+            Side::Buy => wallet(&mut fields, crypto),
+            Side::Sell => (None, None),
         };
         let country = client.tenant.country(&mut fields, "countryCode");
         let promo_code = fields.optional("promoCode", Code::RequestMalformed, promo_code);
@@ -305,14 +305,20 @@ pub(super) fn fee(fields: &mut Fields<'_>, client: &Client) -> Option<Decimal> {
         .flatten()
 }
 
-/// The wallet to bind the quote to.
+/// The wallet to bind the quote to. Without a pair, its address is wrong if no chain knows it, and
+/// its tag is not judged.
 fn wallet(
     fields: &mut Fields<'_>,
-    crypto: &Crypto,
+    crypto: Option<&Crypto>,
 ) -> (Option<WalletAddress>, Option<DestinationTag>) {
     let address = fields.optional("walletAddress", Code::WalletAddressInvalid, |value| {
-        WalletAddress::parse(crypto.chain, value.as_str()?).ok()
+        let text = value.as_str()?;
+        match crypto {
+            Some(crypto) => WalletAddress::parse(crypto.chain, text).ok(),
+            None => WalletAddress::of_any_chain(text),
+        }
     });
+    let Some(crypto) = crypto else { return (address, None) };
     let tag = fields.value("destinationTag").map_or(Ok(None), |value| crypto.read_tag(value));
     let tag = tag.unwrap_or_else(|code| {
         fields.refuse_member(code, "destinationTag");

@@ -8,7 +8,7 @@ use crate::http::fields::Fields;
 use crate::platform::error::{Code, Error, Result};
 use crate::trading::orders::WalletType;
 use crate::users::accounts::{IDENTIFIER_BYTES_MAX, identifier};
-use rampart_types::{CallbackUrl, Chain, OfferId, PartnerReference, ReturnUrl, WalletAddress};
+use rampart_types::{CallbackUrl, OfferId, PartnerReference, ReturnUrl, WalletAddress};
 
 /// Longest tag that is judged with its chain, in bytes; no chain has one as long.
 const TAG_BYTES_MAX: usize = 255;
@@ -172,7 +172,7 @@ pub(crate) fn reference(value: &Value) -> Option<Option<PartnerReference>> {
 }
 
 fn is_of_no_chain(address: &str) -> bool {
-    Chain::ALL.into_iter().all(|chain| WalletAddress::parse(chain, address).is_err())
+    WalletAddress::of_any_chain(address).is_none()
 }
 
 /// A text or a number. Its form is judged with the chain, which may have no tags at all (ER044).
