@@ -40,7 +40,7 @@ use pingora_proxy::http_proxy;
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
 use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 pub(crate) use self::client_address::ClientAddresses;
 pub(crate) use self::connection_info::ConnectionInfo;
@@ -362,7 +362,6 @@ impl EdgeService {
             proxy: Arc::new(proxy),
             clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::default() },
             public,
-            permits: Semaphore::new(connections),
             addresses: AddressPermits::new(connections, of_address),
             descriptors: Arc::clone(&self.descriptors),
             header_memory: http2::header_memory(),

@@ -55,11 +55,12 @@ pub(crate) struct Edge {
     )]
     pub(crate) threads: usize,
     /// Most connections at once, and three quarters of them, or those of two addresses if that is
-    /// more, of one network (/24 in IPv4, /48 in IPv6); more are closed unanswered.
+    /// more, of one network (/24 in IPv4, /48 in IPv6), but no more than three times as many as are
+    /// free; more are closed unanswered.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "connections"))]
     pub(crate) connections_max: usize,
-    /// Most connections of one address at once, in IPv6 of one /64 network, and no more than its
-    /// network has left; more are closed unanswered.
+    /// Most connections of one address at once, in IPv6 of one /64 network, and no more than are
+    /// free, in its network and in all; more are closed unanswered.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "connections"))]
     pub(crate) connections_per_address_max: usize,
     /// Most requests in the core at once; more are answered with 503.

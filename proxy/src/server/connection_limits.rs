@@ -38,9 +38,12 @@ const HANDSHAKES_PER_ADDRESS: usize = 64;
 /// The permits of a connection: its address's, and that of the network around it.
 type ConnectionPermits = [KeyedPermit<IpAddr>; 2];
 
-/// The connections of each address on a listener, with its handshakes among them, and those of the
-/// network around it.
+/// The connections of a listener: all, those of each address, with its handshakes among them, and
+/// those of the network around it.
 pub(super) struct AddressPermits {
+    all: Semaphore,
+    /// Counted as free besides: the setting for one address holds where it is much of all.
+    spare: usize,
     networks: KeyedSemaphore<IpAddr>,
     connections: KeyedSemaphore<IpAddr>,
     handshakes: KeyedSemaphore<IpAddr>,
@@ -53,14 +56,17 @@ impl AddressPermits {
         let of_network = (connections - connections / 4).max(of_address.saturating_mul(2));
         let handshakes = HANDSHAKES_PER_ADDRESS.max(of_address - of_address / 4);
         Self {
+            all: Semaphore::new(connections),
+            spare: (of_network + of_network / 3).saturating_sub(connections),
             networks: KeyedSemaphore::new(of_network),
             connections: KeyedSemaphore::new(of_address),
             handshakes: KeyedSemaphore::new(handshakes),
         }
     }
 
-    /// The permits of a connection, and that of its handshake. An address has no more connections
-    /// than it leaves to the others of its network: few of them cannot take all.
+    /// The permits of a connection that is counted among all, and that of its handshake. An address
+    /// has no more connections than it leaves to the others, of its network and of all, and a network
+    /// no more than three times as many: few of them cannot take all.
     ///
     /// # Errors
     /// The cause for which it is refused.
@@ -69,8 +75,9 @@ impl AddressPermits {
         address: IpAddr,
     ) -> Result<(ConnectionPermits, KeyedPermit<IpAddr>), &'static str> {
         let (address, around) = (network(address), surrounding_network(address));
-        let of_network = self.networks.try_acquire(around).ok_or("network")?;
-        let most = self.networks.left(&around) + 1;
+        let free = self.all.available_permits() + self.spare + 1;
+        let of_network = self.networks.try_acquire_within(around, 3 * free).ok_or("network")?;
+        let most = free.min(self.networks.left(&around) + 1);
         let of_address = self.connections.try_acquire_within(address, most).ok_or("address")?;
         let handshake = self.handshakes.try_acquire(address).ok_or("address_handshakes")?;
         Ok(([of_address, of_network], handshake))
@@ -83,7 +90,6 @@ pub(super) struct ConnectionLimits {
     pub(super) clients: ClientAddresses,
     /// Its connections are counted.
     pub(super) public: bool,
-    pub(super) permits: Semaphore,
     pub(super) addresses: AddressPermits,
     pub(super) descriptors: Arc<HeldDescriptors>,
     /// For heads of HTTP/2 that have not come whole.
@@ -124,7 +130,7 @@ impl ConnectionLimits {
         if self.public && self.descriptors.are_given_up() {
             return self.refuse("open_files");
         }
-        let Ok(_permit) = self.permits.try_acquire() else { return self.refuse("total") };
+        let Ok(_permit) = self.addresses.all.try_acquire() else { return self.refuse("total") };
         // What a handshake takes is given back before the connection waits for requests.
         let Some((stream, client, _connection)) = Box::pin(self.open(stream)).await else { return };
         let meter = self.public.then(|| self.metrics.connection());
@@ -193,14 +199,20 @@ impl ConnectionLimits {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::SemaphorePermit;
+
     use super::*;
 
-    /// Takes connections of an address until one is refused; how many, and the cause.
-    fn fill(permits: &AddressPermits, address: &str) -> (Vec<ConnectionPermits>, &'static str) {
+    /// The permits of connections, each with that of all.
+    type Connections<'a> = Vec<(SemaphorePermit<'a>, ConnectionPermits)>;
+
+    /// Takes connections of an address until one is refused; those, and the cause.
+    fn fill<'a>(permits: &'a AddressPermits, address: &str) -> (Connections<'a>, &'static str) {
         let mut open = Vec::new();
         loop {
+            let Ok(one) = permits.all.try_acquire() else { return (open, "total") };
             match permits.admit(address.parse().unwrap()) {
-                Ok((connection, _)) => open.push(connection),
+                Ok((connection, _)) => open.push((one, connection)),
                 Err(cause) => return (open, cause),
             }
         }
@@ -216,9 +228,26 @@ mod tests {
             held.push(open);
         }
         assert!(matches!(fill(&permits, "192.0.2.9"), (none, "network") if none.is_empty()));
-        assert!(matches!(fill(&permits, "192.0.3.1"), (open, "address") if open.len() == 96));
+        assert!(matches!(fill(&permits, "192.0.3.1"), (open, "address") if open.len() == 32));
         held.truncate(1);
         assert_eq!(fill(&permits, "192.0.2.9").0.len(), 48);
+    }
+
+    #[test]
+    fn few_networks_leave_connections_to_others() {
+        let shares_of_one_address: &[_] = &[96, 80, 40, 20, 10, 5, 3, 1, 1];
+        let shares_of_many: &[_] = &[192, 48, 12, 3, 1];
+        for (addresses, shares) in [(1, shares_of_one_address), (20, shares_of_many)] {
+            let permits = AddressPermits::new(256, 96);
+            let mut held = Vec::new();
+            for (number, share) in shares.iter().enumerate() {
+                let all = (1..=addresses).map(|last| format!("192.0.{number}.{last}"));
+                let open: Vec<_> = all.flat_map(|one| fill(&permits, &one).0).collect();
+                assert_eq!(open.len(), *share, "{addresses} addresses of network {number}");
+                held.push(open);
+            }
+            assert!(matches!(fill(&permits, "198.51.100.1"), (none, "total") if none.is_empty()));
+        }
     }
 
     #[test]

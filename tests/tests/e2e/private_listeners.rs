@@ -38,3 +38,15 @@ async fn few_addresses_cannot_take_the_connections_of_a_private_listener() {
     }
     drop(silent);
 }
+
+#[tokio::test]
+async fn addresses_of_few_networks_cannot_take_the_connections_of_a_private_listener() {
+    let edge = Edge::start().await;
+    let mut silent = Vec::new();
+    for network in [1, 2, 3] {
+        silent.push(fill(Ipv4Addr::new(127, 0, network, 1), edge.ops).await);
+        let mut other = Wire::plain_from(Ipv4Addr::new(127, 0, 4, 1), edge.ops).await;
+        assert_eq!(other.exchange(REQUEST).await.unwrap().status(), 200, "beside {network}");
+    }
+    drop(silent);
+}
