@@ -2,6 +2,7 @@
 //! follows no redirect by itself.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use http::Method;
 use serde_json::json;
@@ -26,6 +27,7 @@ pub struct Staff {
     form_token: String,
     /// True on a page of another host of the same site.
     is_next_door: bool,
+    peer: IpAddr,
 }
 
 impl Staff {
@@ -37,6 +39,7 @@ impl Staff {
             cookies: BTreeMap::new(),
             form_token: String::new(),
             is_next_door: false,
+            peer: Ipv4Addr::LOCALHOST.into(),
         }
     }
 
@@ -158,6 +161,11 @@ impl Staff {
         Self { is_next_door: true, ..self.clone() }
     }
 
+    /// The same browser at this address.
+    pub fn from(&self, peer: IpAddr) -> Self {
+        Self { peer, ..self.clone() }
+    }
+
     /// Changes how the browser talks to another edge.
     pub fn at(&self, edge: &TestContext) -> Self {
         Self { partner: self.partner.at(edge), ..self.clone() }
@@ -171,7 +179,7 @@ impl Staff {
         body: Vec<u8>,
     ) -> Answer {
         let cookies: Vec<_> = self.cookies.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        let mut request = self.partner.anonymous(method, path).body(body);
+        let mut request = self.partner.anonymous(method, path).body(body).from(self.peer);
         if !media_type.is_empty() {
             request = request.header("content-type", media_type);
         }

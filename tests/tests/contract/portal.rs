@@ -1,6 +1,7 @@
 //! The portal of partners' staff: who gets in, what each role and each partner sees, and what its
 //! forms do.
 
+mod attempts;
 mod branding;
 mod forms;
 mod keys;

@@ -118,11 +118,11 @@ async fn begin(core: &Core, head: &Head, sent: &Form) -> Result<SignIn> {
         return Ok(SignIn::Wrong);
     };
     let Some(client) = client_of(core, partner, &head.request_id) else {
-        sign_in::count_unknown(core, partner, &email).await?;
+        sign_in::count_unknown(core, partner, &email, head.peer).await?;
         core.passwords.verify(password, None).await?;
         return Ok(SignIn::Wrong);
     };
-    sign_in::sign_in(core, &client, &email, password, sent.get("code")).await
+    sign_in::sign_in(core, &client, &email, head.peer, password, sent.get("code")).await
 }
 
 /// The partner of this slug, unless it is suspended. The request is of that partner from now on.

@@ -1,6 +1,8 @@
 //! Proof of a staff member: address, password, and the code of a second factor if there is one.
 //! Attempts have the edge's own rate: one that a partner has for its users counts for them alone.
 
+use std::net::IpAddr;
+
 use super::email_index;
 use super::second_factor;
 use super::session::Session;
@@ -10,10 +12,13 @@ use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::platform::network::surrounding_network;
 use crate::platform::rate_limit::{Decision, Quota};
 use crate::platform::shared_bucket;
 use rampart_types::{EmailAddress, StaffId};
 
+/// Limit of attempts to sign in under one name from all networks together.
+const NAME_QUOTA: Quota = Quota::new(60, 60, 60);
 /// Limit of mails to one address that strangers and owners ask for.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 /// Limit of a form that counts once, however often it is sent within ten minutes.
@@ -30,18 +35,20 @@ pub(crate) enum SignIn {
     Wrong,
 }
 
-/// Signs a staff member in. An unknown address takes as long as a wrong password.
+/// Signs a staff member in who comes from `peer`. An unknown address takes as long as a wrong password.
 ///
 /// # Errors
-/// Code 920 after too many attempts for the address; when the database cannot be used.
+/// Code 920 after too many attempts; when the database cannot be used.
 pub(crate) async fn sign_in(
     core: &Core,
     client: &Client,
     email: &EmailAddress,
+    peer: IpAddr,
     password: Secret,
     code: &str,
 ) -> Result<SignIn> {
-    count(core, client, email.as_str(), "login", core.settings.ratelimit.login).await?;
+    let digests = login_buckets(peer).map(|bucket| digest_of(client, email.as_str(), &bucket));
+    count_login(core, &client.tenant.slug, digests).await?;
     let row = sqlx::query!(
         "select staff_id, password_hash, sealed_totp, totp_confirmed_at from staff_member \
          where client_id = $1 and email_index = $2",
@@ -117,11 +124,15 @@ pub(crate) async fn count_mail(
 /// refusals which partners exist.
 ///
 /// # Errors
-/// Code 920 after too many for the address.
-pub(crate) async fn count_unknown(core: &Core, partner: &str, email: &EmailAddress) -> Result<()> {
-    let bucket = digest_of_unknown(partner, email, "login");
-    let decision = shared_bucket::take(core, &bucket, core.settings.ratelimit.login).await?;
-    admit(core, "", decision)
+/// Code 920 after too many.
+pub(crate) async fn count_unknown(
+    core: &Core,
+    partner: &str,
+    email: &EmailAddress,
+    peer: IpAddr,
+) -> Result<()> {
+    let digests = login_buckets(peer).map(|bucket| digest_of_unknown(partner, email, &bucket));
+    count_login(core, "", digests).await
 }
 
 /// The same for a mail to somebody of such a partner, which this form asks for.
@@ -152,6 +163,24 @@ pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> 
     let staff = staff.to_string();
     count(core, client, &staff, "code", core.settings.ratelimit.login).await?;
     count(core, client, &staff, "codes-of-a-day", DAY_QUOTA).await
+}
+
+/// The buckets of an attempt to sign in under a name: that of the network around the address that it
+/// comes from (/24 in IPv4, /48 in IPv6), and that of all networks.
+fn login_buckets(peer: IpAddr) -> [String; 2] {
+    [format!("login/{}", surrounding_network(peer)), "login".to_owned()]
+}
+
+/// Counts an attempt to sign in under one name, by its network and then by all together. Somebody who
+/// goes on guessing in one network keeps the member out there alone, at 300 guesses an hour with
+/// `ratelimit.login` as it comes; from any number of networks 3,600 an hour remain, which takes twelve
+/// networks or more and keeps the member out everywhere.
+async fn count_login(core: &Core, partner: &str, digests: [[u8; 32]; 2]) -> Result<()> {
+    let quotas = [core.settings.ratelimit.login, NAME_QUOTA];
+    for (digest, quota) in digests.iter().zip(quotas) {
+        admit(core, partner, shared_bucket::take(core, digest, quota).await?)?;
+    }
+    Ok(())
 }
 
 /// Counts an attempt for this name on all edges together, before anything is looked up.

@@ -22,7 +22,8 @@ pub struct RateLimits {
     pub matrix_rows_per_quote: u32,
     /// `authenticate` and `refresh`, per user name and per address.
     pub credentials: Quota,
-    /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff.
+    /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff, per
+    /// e-mail address and network (/24 in IPv4, /48 in IPv6).
     pub login: Quota,
     /// Login, reset-password and exists, for all addresses of a client.
     pub client_login: Quota,

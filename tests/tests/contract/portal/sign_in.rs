@@ -1,4 +1,4 @@
-//! Invitations, passwords, sessions, and attempts that are too many.
+//! Invitations, passwords and sessions.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -252,58 +252,6 @@ async fn one_address_is_mailed_five_invitations_an_hour() {
     ] {
         assert!(text.contains(part), "what was typed stays: {part} in {text}");
     }
-}
-
-#[tokio::test]
-async fn too_many_attempts_for_an_address_wait_on_every_edge() {
-    let context = TestContext::start().await;
-    let other = context.second_edge().await;
-    let acme = context.partner("acme").await;
-    other.core().refresh().await.unwrap();
-    let mut owner = Staff::signed_in(&context, &acme, "owner").await;
-    let mut support = Staff::signed_in(&context, &acme, "support").await;
-    context.clock().advance(TimeDelta::minutes(5));
-    let mut statuses = Vec::new();
-    for _ in 0..5 {
-        statuses.push(owner.signs_in("a wrong password").await.status());
-    }
-    assert_eq!(statuses, [401; 5]);
-    let refused = owner.at(&other).signs_in(PASSWORD).await;
-    assert!(refused.assert_status(429).header("retry-after").is_some());
-    support.signs_in(PASSWORD).await.assert_status(303);
-    context.clock().advance(TimeDelta::minutes(1));
-    owner.signs_in(PASSWORD).await.assert_status(303);
-}
-
-#[tokio::test]
-async fn too_many_attempts_of_a_network_wait_whoever_they_name() {
-    let context = TestContext::start().await;
-    let acme = context.partner("acme").await;
-    let (began, mut attempts) = (context.clock().monotonic_ns(), 0);
-    loop {
-        let mut stranger = Staff::stranger(&acme, &format!("nobody-{attempts}@acme.example"));
-        stranger.get("/portal/forgot-password").await.assert_status(200);
-        let fields = [("partner", "unknown"), ("email", &stranger.email.clone())];
-        if stranger.submit("/portal/forgot-password", &fields).await.status() == 429 {
-            break;
-        }
-        attempts += 1;
-        assert!(attempts < 600, "nobody was told to wait");
-    }
-    // One more fits for each second that these took.
-    let seconds = (context.clock().monotonic_ns() - began) / 1_000_000_000;
-    assert!((60..=60 + seconds).contains(&attempts), "{attempts} attempts in {seconds} s");
-    let mut owner = Staff::stranger(&acme, "owner@acme.example");
-    let mut answer = owner.signs_in(PASSWORD).await;
-    // So does one of these, while the address has some of its own five left.
-    for _ in 1..5 {
-        if answer.status() == 401 {
-            answer = owner.signs_in(PASSWORD).await;
-        }
-    }
-    assert!(answer.assert_status(429).header("retry-after").is_some());
-    context.clock().advance(TimeDelta::minutes(1));
-    owner.signs_in(PASSWORD).await.assert_status(401);
 }
 
 #[tokio::test]
