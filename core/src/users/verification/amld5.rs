@@ -15,7 +15,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::Fields;
 use crate::http::request::Input;
-use crate::platform::error::{Code, Refusal, Result};
+use crate::platform::error::{Code, Refusal, Result, Violation};
 use crate::tenancy::tenants::Scope;
 use crate::users::answers;
 use crate::users::profile::{self, Profile};
@@ -178,24 +178,28 @@ fn read_answers(document: &Value) -> Result<BTreeMap<String, String>> {
     if !(1..=ANSWERS_MAX).contains(&items.len()) {
         return Err(malformed("send 1 to 32 answers"));
     }
+    let malformed_member = |name: &'static str, detail: &'static str| Violation {
+        code: Code::AnswersMalformed,
+        field: Some(name),
+        detail: Some(detail.into()),
+    };
     let (mut answers, mut refusal) = (BTreeMap::new(), Refusal::new());
     for item in items {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
         let (Some(key), Some(answer)) = (text("key"), text("answer")) else {
-            refusal.add(
-                Code::AnswersMalformed,
-                Some("every item has the texts key and answer".into()),
-            );
+            let name = if text("key").is_none() { "key" } else { "answer" };
+            let detail = "every item has the texts key and answer";
+            refusal.add_violation(malformed_member(name, detail));
             continue;
         };
-        match questions::find_option(key, answer) {
-            None => refusal.add(Code::AnswerInvalid, None),
-            Some(option) => {
-                if answers.insert(key.to_owned(), option.to_owned()).is_some() {
-                    refusal
-                        .add(Code::AnswersMalformed, Some("a question is answered twice".into()));
-                }
-            }
+        let Some(option) = questions::find_option(key, answer) else {
+            let is_asked = QUESTIONS.iter().any(|question| question.key == key);
+            let name = if is_asked { "answer" } else { "key" };
+            refusal.add_of_member(Code::AnswerInvalid, name);
+            continue;
+        };
+        if answers.insert(key.to_owned(), option.to_owned()).is_some() {
+            refusal.add_violation(malformed_member("key", "a question is answered twice"));
         }
     }
     if refusal.is_empty() { Ok(answers) } else { Err(refusal.into()) }

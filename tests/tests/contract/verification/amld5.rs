@@ -128,18 +128,22 @@ async fn what_is_no_answer_is_refused() {
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
     let valid = json!({"key": "kyc-amld5-employment-status", "answer": "Employed"});
-    for (body, codes) in [
-        (json!({}), &["ER100"][..]),
-        (json!([]), &["ER100"]),
-        (json!(null), &["ER100"]),
-        (json!([{"key": "kyc-amld5-employment-status"}]), &["ER100"]),
-        (json!([valid, valid]), &["ER100"]),
-        (json!([["kyc-amld5-employment-status", "Employed"]]), &["ER100"]),
-        (json!([{"key": "kyc-amld5-employment-status", "answer": "Astronaut"}]), &["ER101"]),
-        (json!([{"key": "kyc-amld5-shoe-size", "answer": "42"}]), &["ER101"]),
-        (json!([{"key": "kyc-amld5-shoe-size", "answer": "42"}, {}]), &["ER100", "ER101"]),
+    let (key, shoes) = (&valid["key"], json!({"key": "kyc-amld5-shoe-size", "answer": "42"}));
+    for (body, codes, field) in [
+        (json!({}), &["ER100"][..], Value::Null),
+        (json!([]), &["ER100"], Value::Null),
+        (json!(null), &["ER100"], Value::Null),
+        (json!([{"key": key}]), &["ER100"], json!("answer")),
+        (json!([{"answer": "Employed"}]), &["ER100"], json!("key")),
+        (json!([valid, valid]), &["ER100"], json!("key")),
+        (json!([[key, "Employed"]]), &["ER100"], json!("key")),
+        (json!([{"key": key, "answer": "Astronaut"}]), &["ER101"], json!("answer")),
+        (json!([shoes]), &["ER101"], json!("key")),
+        (json!([shoes, {}]), &["ER100", "ER101"], json!("key")),
     ] {
-        ada.post(PATH, &body).await.assert_status(400).assert_codes(codes);
+        let answer = ada.post(PATH, &body).await;
+        answer.assert_status(400).assert_codes(codes);
+        assert_eq!(answer.json()["errors"][codes[0]]["field"], field, "{body}");
     }
     acme.post(PATH, json!([valid])).await.assert_codes(&["ER700"]);
 }
