@@ -24,6 +24,8 @@ const KEPT: Duration = Duration::from_secs(3);
 pub(crate) async fn connections(scale: Scale) -> Report {
     let target = Target::with(|setup| {
         setup.set("edge.connections_per_address_max", SHARE.to_string());
+        // The first one is open until the last one is, however long that takes.
+        setup.set("edge.request_header_timeout_seconds", "60");
     })
     .await;
     judged(scale, &target.neighbour, async |verdict: &mut Verdict| {
