@@ -1,6 +1,6 @@
 //! The judgement of a family: what was accepted of what was tried, and what the neighbour saw.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -70,13 +70,14 @@ pub(crate) async fn judged(
                 }
             }
         };
-        beside.join(beside_attack(neighbour, &mut attacks, &mut verdict));
+        beside.join(beside_attack(scale, neighbour, &mut attacks, &mut verdict));
     }
     report(scale, verdict, &alone, &beside)
 }
 
 /// Runs the attack on the attackers' threads; what the neighbour saw meanwhile, on its own.
 fn beside_attack(
+    scale: Scale,
     neighbour: &Neighbour,
     attack: &mut (impl AsyncFnMut(&mut Verdict) + Send),
     verdict: &mut Verdict,
@@ -85,8 +86,8 @@ fn beside_attack(
     block_in_place(|| {
         thread::scope(|scope| {
             scope.spawn(move || {
-                yield_to_others();
-                ATTACKERS.block_on(attack(verdict));
+                yield_to_others(scale);
+                attackers(scale).block_on(attack(verdict));
                 // Nobody waits any more where the neighbour has panicked.
                 let _ = over.send(());
             });
@@ -95,15 +96,23 @@ fn beside_attack(
     })
 }
 
-/// The attackers' threads. They take what processor time the edge and the neighbour leave: as if they
-/// had machines of their own, their work slows the edge only by what it has the edge do.
-static ATTACKERS: LazyLock<Runtime> = LazyLock::new(|| {
-    Builder::new_multi_thread().enable_all().on_thread_start(yield_to_others).build().unwrap()
-});
+/// The attackers' threads.
+fn attackers(scale: Scale) -> &'static Runtime {
+    static ATTACKERS: OnceLock<Runtime> = OnceLock::new();
+    ATTACKERS.get_or_init(|| {
+        let start = move || yield_to_others(scale);
+        Builder::new_multi_thread().enable_all().on_thread_start(start).build().unwrap()
+    })
+}
 
-/// Gives this thread what nobody else wants. One that is merely nice keeps a processor to the end of its
-/// time slice.
-fn yield_to_others() {
+/// Leaves this thread of the attackers, in the full form, what processor time the edge and the neighbour
+/// do not want: as if it had a machine of its own, its work slows the edge only by what it has the edge
+/// do. One that is merely nice keeps a processor to the end of its time slice. In the short form, on a
+/// machine that others may want whole, it would get no time at all, and be late.
+fn yield_to_others(scale: Scale) {
+    if !scale.is_exact() {
+        return;
+    }
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle).unwrap();
 }
