@@ -320,9 +320,12 @@ async fn what_tells_of_saturation_is_there_before_anything_happens() {
 async fn partners_beyond_the_bound_share_no_memory() {
     let edge = Edge::with(|setup| _ = setup.set("metrics.partners_max", "2")).await;
     for slug in ["one", "two", "three"] {
-        let partner = edge.partner(slug).await;
-        partner.get("/api/v1/prices").await.assert_status(200);
-        edge.ops("/metrics").await;
+        edge.partner(slug).await.get("/api/v1/prices").await.assert_status(200);
+        // Not before its answer has been sent.
+        let counted = async || {
+            values(edge.ops("/metrics").await.text(), "partner").contains(slug).then_some(())
+        };
+        until("the request is counted", SOON, counted).await;
     }
     let text = edge.ops("/metrics").await.text().to_owned();
     assert_eq!(values(&text, "partner"), BTreeSet::from(["", "two", "three"]));
@@ -343,10 +346,8 @@ async fn health_is_that_of_the_process_and_readiness_that_of_what_it_needs() {
         .iter()
         .map(|check| check["name"].as_str().unwrap())
         .collect();
-    assert!(
-        checks.is_superset(&BTreeSet::from(["database", "keys", "prices", "policies"])),
-        "{checks:?}"
-    );
+    let needed = BTreeSet::from(["database", "keys", "prices", "policies"]);
+    assert!(checks.is_superset(&needed), "{checks:?}");
     edge.ops("/nowhere").await.assert_status(404);
     let post = Protocol::Http1.client().post(format!("http://{}/metrics", edge.ops)).send();
     assert_eq!(post.await.unwrap().status(), 405);
