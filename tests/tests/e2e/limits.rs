@@ -186,6 +186,8 @@ async fn a_refusal_by_rate_names_the_limit_that_ran_out() {
 async fn an_address_cannot_take_the_connections_of_another() {
     let edge = Edge::with(|setup| {
         setup.set("edge.connections_per_address_max", "3").set("edge.connections_max", "5");
+        // They are silent until all are open.
+        setup.set("edge.request_header_timeout_seconds", "60");
     })
     .await;
     let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -357,6 +359,8 @@ async fn open_files_are_enough_for_every_connection_or_nothing_starts() {
     let edge = Edge::with(|setup| {
         let command = limited("-S -n 64");
         setup.under(&command.each_ref().map(String::as_str)).set("edge.connections_max", "40");
+        // They are silent until the others are refused.
+        setup.set("edge.request_header_timeout_seconds", "60");
     })
     .await;
     let limit: u64 = edge.process.open_files_max().parse().unwrap();
