@@ -83,6 +83,13 @@ const OF_ACME: [&str; 4] = [
      from event",
 ];
 
+/// Commands that have ended, all of one partner.
+const ENDED: &str = "insert into command (client_id, command_id, kind, idempotency_key, connector, \
+         state, attempt, due_at, created_at, finished_at) \
+     select client_id, gen_random_uuid(), 'payment.create', 'command-' || n, 'bank', 'done', 1, \
+         now(), now(), now() \
+     from client, generate_series(1, $1) n where slug = 'acme'";
+
 /// Statements after which the rows that were read until now do not count.
 const SETTLING: [&str; 4] =
     ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"];
@@ -210,6 +217,25 @@ async fn a_page_of_one_partner_reads_few_of_its_rows() {
     .await
     .unwrap();
     assert_eq!(read, [], "these rows were read");
+}
+
+#[tokio::test]
+async fn what_connectors_have_to_do_is_found_among_commands_that_have_ended() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let bank = Connector::new(&context, "bank", &["payment.create"]).await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in [ENDED].into_iter().chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    assert!(bank.lease(10).await.is_empty());
+    for path in ["/admin/v1/connectors", "/admin/v1/connectors/bank", "/admin/v1/dependents"] {
+        context.admin(Method::GET, path, json!(null)).await.assert_status(200);
+    }
+    assert!(!context.core().follow_routes().await.unwrap());
+    assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0);
+    let read = rows_read(&mut connection, "command").await;
+    assert!(read < ROWS / 100, "{read} rows were read");
 }
 
 #[tokio::test]
