@@ -71,7 +71,7 @@ pub struct Criteria {
 }
 
 impl Criteria {
-    /// Oldest first.
+    /// Oldest first: ids begin with their time. One that is asked for anew keeps its id.
     async fn find(self, core: &Core) -> Result<Vec<Screening>> {
         let mut conn = core.db.acquire().await?;
         if let Some(after) = self.after {
@@ -88,15 +88,14 @@ impl Criteria {
             from screening s join client c on c.client_id = s.client_id
             where ($1::text is null or s.client_id = (select client_id from client where slug = $1))
                 and ($2::text is null or s.state = $2)
-                and ($3::uuid is null or (s.created_at, s.screening_id) >
-                    (select created_at, screening_id from screening where screening_id = $3))
+                and ($3::uuid is null or s.screening_id > $3)
                 and ($4::uuid is null or s.screening_id = $4)
                 -- by the partner's rows, as the keys of screenings have them
                 and ($5::bigint is null or s.order_id = $5 and s.client_id = any (array(
                         select o.client_id from buy_order o where o.order_id = $5)))
                 and ($6::uuid is null or s.user_id = $6 and s.client_id = any (array(
                         select u.client_id from end_user u where u.user_id = $6)))
-            order by s.created_at, s.screening_id limit $7
+            order by s.screening_id limit $7
             "#,
             self.partner,
             self.state,

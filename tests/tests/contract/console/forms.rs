@@ -273,7 +273,8 @@ async fn a_subject_shows_its_screening_however_many_wait() {
         jsonb_build_object('order_id', n, 'quote_id', gen_random_uuid(), 'offer_id', null))).* \
         from buy_order o, generate_series(1, 200) n";
     let screenings = "insert into screening (client_id, screening_id, order_id, state, created_at) \
-        select client_id, gen_random_uuid(), order_id, 'review', \
+        select client_id, (lpad(to_hex(least(order_id, 1000)), 12, '0') || '7' \
+                || substr(md5(order_id::text), 1, 19))::uuid, order_id, 'review', \
             timestamptz '2026-01-01' + least(order_id, 1000) * interval '1 second' from buy_order";
     for statement in [orders, screenings] {
         sqlx::query(statement).execute(context.db()).await.unwrap();

@@ -186,6 +186,26 @@ async fn a_person_is_screened_at_registration_and_after_a_change_of_name_or_coun
 }
 
 #[tokio::test]
+async fn pages_of_screenings_meet_while_a_person_is_screened_anew() {
+    let shop = Shop::open().await;
+    shop.screener().await;
+    let bob = shop.partner.user("bob").await;
+    shop.partner.user("eve").await;
+    let page = async |after: &str| {
+        let path = format!("/admin/v1/screenings?limit=1{after}");
+        shop.context.admin(Method::GET, &path, json!({})).await.assert_status(200).json()
+    };
+    let first = page("").await;
+    let id = first[0]["id"].as_str().unwrap();
+    shop.context.clock().advance(TimeDelta::seconds(60));
+    bob.patch("/api/v2/user", &json!({"lastName": "King"})).await.assert_status(200);
+    let next = page(&format!("&after={id}")).await;
+    assert!(next[0]["userId"].is_string(), "it is skipped: {next}");
+    assert_ne!(next[0]["userId"], first[0]["userId"]);
+    assert_eq!(page("").await[0]["id"], id, "it keeps its place");
+}
+
+#[tokio::test]
 async fn a_block_of_an_operator_holds_a_user_of_another_name_too() {
     let shop = Shop::open().await;
     let screener = shop.screener().await;

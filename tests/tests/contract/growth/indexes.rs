@@ -205,6 +205,9 @@ async fn a_page_of_one_partner_reads_few_of_its_rows() {
         let page = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
         assert_eq!(page.as_array().unwrap().len(), 20, "{list}");
     }
+    // The oldest of all partners are on one, too.
+    let path = "/admin/v1/screenings?limit=20";
+    context.admin(Method::GET, path, json!({})).await.assert_status(200);
     end_others(&mut connection).await;
     let read: Vec<(String, i64)> = sqlx::query_as(
         "select relname::text, seq_tup_read + coalesce(idx_tup_fetch, 0) \

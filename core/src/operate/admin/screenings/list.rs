@@ -28,7 +28,8 @@ impl Endpoint for ListScreenings {
     const ROLES: &'static [Role] = &[Role::Support, Role::Compliance];
     const DOC: Doc = Doc {
         summary: "List screenings",
-        details: "Oldest first. Those of state `review` wait for an operator.",
+        details: "Oldest first; that of a person whose name or country has changed keeps its \
+                  place. Those of state `review` wait for an operator.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("state", Kind::OneOf(&STATES), "The screening's state."),
