@@ -18,6 +18,7 @@ pub mod commands;
 pub(crate) mod deposits;
 mod effects;
 pub mod events;
+mod finished;
 pub(crate) mod identity;
 pub mod lease;
 mod network_fee;

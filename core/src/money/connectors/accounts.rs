@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, Target};
-use super::effects::Finished;
+use super::finished::Finished;
 use super::payouts::command_payouts_and_transfers;
 use crate::Core;
 use crate::auth::caller::Client;

@@ -1,13 +1,10 @@
 //! The effects of a command's end, in the transaction that ends it.
 
-use rampart_types::{ClientId, OrderId, OrderKey, UserId, decimal};
-use rust_decimal::Decimal;
-use serde_json::Value;
-use uuid::Uuid;
+use rampart_types::{OrderId, OrderKey};
 
-use super::bank_transfer::BankTransfer;
 use super::cancellations::cancel_late_payment;
-use super::commands::{self, CommandKind, body_context};
+use super::commands::CommandKind;
+use super::finished::Finished;
 use super::network_fee::NetworkFee;
 use super::settlement::{self, Fact};
 use super::{accounts, deposits, screening};
@@ -27,61 +24,6 @@ use crate::trading::sell::status::SaleEvent;
 const PAYOUT_REJECTED: &str = "the payout was rejected";
 /// Reason of a sale that waits because its money was not sent.
 const TRANSFER_REJECTED: &str = "the transfer was rejected";
-
-/// A command that has ended.
-pub(super) struct Finished {
-    pub(super) client: ClientId,
-    pub(super) order: Option<OrderId>,
-    pub(super) user: Option<UserId>,
-    pub(super) kind: String,
-    pub(super) connector: String,
-    /// Asset of its leg or of its pool.
-    pub(super) asset: Option<String>,
-    pub(super) command: Uuid,
-    /// As the connector got it.
-    pub(super) sealed_body: Vec<u8>,
-    /// False for one that was rejected.
-    pub(super) is_done: bool,
-    pub(super) result: Value,
-    pub(super) reason: Option<String>,
-}
-
-impl Finished {
-    /// True if it gives money back.
-    pub(super) fn is_refund(&self) -> bool {
-        self.kind == CommandKind::PaymentRefund.as_str()
-    }
-
-    /// True if it sends money or coins.
-    pub(super) fn sends(&self) -> bool {
-        CommandKind::from_name(&self.kind).is_some_and(CommandKind::sends)
-    }
-
-    /// True if its result names an account that no payer can be told.
-    pub(super) fn is_unpayable(&self) -> bool {
-        self.kind == CommandKind::PaymentCreate.as_str() && BankTransfer::is_wrong(&self.result)
-    }
-
-    /// Opens the command's body.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
-    pub(super) fn body(&self, core: &Core) -> Result<Value> {
-        let context = body_context(self.client.uuid(), self.command);
-        commands::open(&core.cipher(self.client), &context, &self.sealed_body)
-    }
-
-    /// The amount that the command names; `None` where its body names none, or was deleted.
-    ///
-    /// # Errors
-    /// When the body cannot be opened.
-    pub(super) fn amount(&self, core: &Core) -> Result<Option<Decimal>> {
-        if self.sealed_body.is_empty() {
-            return Ok(None);
-        }
-        Ok(decimal::from_number(&self.body(core)?["amount"]))
-    }
-}
 
 /// Applies what follows from the end of a command. Gives the causes of changes of an order, to be
 /// counted after the commit.
@@ -195,14 +137,13 @@ async fn apply_without_order(
     finished: &Finished,
     kind: Option<CommandKind>,
 ) -> Result<()> {
-    let Finished { client, is_done, connector, asset, .. } = finished;
+    let Finished { is_done, connector, asset, .. } = finished;
     match (kind, asset) {
         (Some(CommandKind::DepositAddress), Some(asset)) if *is_done => {
             deposits::store(conn, core, connector, asset, &finished.result).await?;
         }
         (Some(CommandKind::ScreeningCheck), _) => {
-            let result = is_done.then_some(&finished.result);
-            screening::decided(conn, core, *client, finished.command, result).await?;
+            screening::decided(conn, core, finished).await?;
         }
         (Some(kind @ (CommandKind::CardVerify | CommandKind::WalletProviderVerify)), _) => {
             if let (true, Some(user)) = (*is_done, finished.user) {

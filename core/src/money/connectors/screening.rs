@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{Command, CommandKind, SealedCommand, Target, column};
+use super::finished::Finished;
 use super::payouts::{command_payout, command_payouts_and_transfers};
 use super::sandbox::magic;
 use crate::Core;
@@ -298,23 +299,28 @@ async fn is_known(conn: &mut Connection, UserKey { client, user }: UserKey) -> R
 /// decision is reviewed. An operator's decision stays, and so does a later screening.
 ///
 /// # Errors
-/// When the database cannot be written.
-pub(super) async fn decided(
-    conn: &mut Connection,
-    core: &Core,
-    client: ClientId,
-    command: Uuid,
-    result: Option<&Value>,
-) -> Result<()> {
+/// When the database cannot be written, or the command's body cannot be opened.
+pub(super) async fn decided(conn: &mut Connection, core: &Core, finished: &Finished) -> Result<()> {
+    let result = finished.is_done.then_some(&finished.result);
     let decision = result.and_then(|result| Decision::from_name(result["decision"].as_str()?));
     let decision = decision.unwrap_or(Decision::Review);
+    let (client, user) = (finished.client, finished.user.map(UserId::uuid));
+    // The command of a wallet names its order in its body alone: a payment need not wait for it.
+    let order = match user {
+        Some(_) => None,
+        None => finished.body(core)?["orderId"].as_i64(),
+    };
+    // Found by its subject, which is a key: an index by command would grow with every order.
     let subject = sqlx::query!(
         "update screening set state = $3, decided_at = rampart_now() \
-         where client_id = $1 and command_id = $2 and state = 'pending' \
+         where client_id = $1 and (order_id = $4 or user_id = $5) and command_id = $2 \
+             and state = 'pending' \
          returning order_id, user_id",
         client.uuid(),
-        command,
+        finished.command,
         decision.as_str(),
+        order,
+        user,
     )
     .fetch_optional(&mut *conn)
     .await?;

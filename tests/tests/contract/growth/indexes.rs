@@ -261,3 +261,26 @@ async fn a_confirm_reads_few_routes_of_other_partners() {
     let read = rows_read(&mut connection, "route").await;
     assert!(read < ROWS / 100, "{read} rows were read");
 }
+
+#[tokio::test]
+async fn the_result_of_a_screening_reads_few_of_its_partner() {
+    let context = TestContext::start().await;
+    Connector::of_live(&context).await;
+    let screener = Connector::new(&context, "screener", &["screening.check"]).await;
+    let acme = context.partner_of(json!({"slug": "acme", "name": "Acme", "mode": "live"})).await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in OF_ACME.into_iter().take(2).chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    let token = acme.token().await;
+    let order = OrderFixture::confirmed(&acme, &token, json!(100), json!({})).await;
+    screener.answer_next("done", json!({"decision": "block", "reasons": []})).await;
+    let read = rows_read(&mut connection, "screening").await;
+    assert!(read < ROWS / 100, "{read} rows were read");
+    let blocked: Vec<i64> =
+        sqlx::query_scalar("select order_id from screening where state = 'block'")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+    assert_eq!(blocked, [order.id]);
+}

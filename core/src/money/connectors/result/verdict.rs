@@ -5,7 +5,7 @@ use rampart_types::OrderKey;
 use super::Outcome;
 use crate::Core;
 use crate::money::connectors::commands::CommandKind;
-use crate::money::connectors::effects::Finished;
+use crate::money::connectors::finished::Finished;
 use crate::money::connectors::payouts::is_owed;
 use crate::money::payments::refund_withdrawals::is_told;
 use crate::platform::db::Connection;
