@@ -154,8 +154,8 @@ pub struct Command {
     pub body: Value,
 }
 
-/// A command with its body sealed, ready to be written: by itself, or beside an order by the
-/// statement that writes it.
+/// A command with its body sealed, ready to be written: by itself, or beside an order or a screening
+/// by the statement that writes it.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedCommand {
     id: Uuid,
@@ -171,14 +171,14 @@ pub(crate) struct SealedCommand {
     /// `None` if it is done as it is commanded: no connector gets it.
     pub(crate) sealed_body: Option<Vec<u8>>,
     /// The result of one that is done as it is commanded.
-    sealed_result: Option<Vec<u8>>,
+    pub(super) sealed_result: Option<Vec<u8>>,
     pub(crate) state: &'static str,
     /// Time until it may be leased, in milliseconds.
     pub(crate) delay_ms: i64,
     /// Time until the sandbox reports what follows, in milliseconds.
     pub(crate) report_ms: Option<i64>,
     /// The trace that carrying it out goes on with.
-    trace: StoredTrace,
+    pub(super) trace: StoredTrace,
 }
 
 impl Command {
@@ -253,61 +253,40 @@ impl SealedCommand {
     /// # Errors
     /// The database's.
     pub(crate) async fn insert(&self, conn: &mut Connection) -> Result<bool, sqlx::Error> {
-        Ok(Self::insert_all(conn, &[self]).await? == 1)
-    }
-
-    /// Writes commands in the caller's transaction, but for those whose effect was commanded before. The
-    /// number of those that are written.
-    ///
-    /// # Errors
-    /// The database's.
-    pub(super) async fn insert_all(
-        conn: &mut Connection,
-        commands: &[&Self],
-    ) -> Result<u64, sqlx::Error> {
         let inserted = sqlx::query!(
             "insert into command (client_id, command_id, kind, order_id, idempotency_key, connector, \
                  direction, payment_method, asset, sealed_body, user_id, due_at, created_at, \
                  state, attempt, finished_at, sealed_result, traceparent, tracestate) \
-             select client_id, command_id, kind, order_id, idempotency_key, \
-                 coalesce(asked.connector, route.connector), \
-                 direction, payment_method, asset, sealed_body, user_id, \
-                 rampart_now() + delay_ms * interval '1 millisecond', clock_timestamp(), \
-                 state, case when state = 'done' then 1 else 0 end, \
-                 case when state = 'done' then now() end, sealed_result, traceparent, tracestate \
-             from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[], $6::text[], \
-                 $7::text[], $8::text[], $9::text[], $10::bytea[], $11::uuid[], $12::bigint[], \
-                 $13::text[], $14::bytea[], $15::text[], $16::text[]) as asked (client_id, command_id, \
-                 kind, order_id, idempotency_key, connector, direction, payment_method, asset, \
-                 sealed_body, user_id, delay_ms, state, sealed_result, traceparent, tracestate) \
-             left join lateral leg_route(client_id, direction, payment_method, asset) route on true \
+             select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, \
+                 coalesce($6::text, route.connector), \
+                 $7::text, $8::text, $9::text, $10::bytea, $11::uuid, \
+                 rampart_now() + $12::bigint * interval '1 millisecond', clock_timestamp(), \
+                 $13::text, case when $13::text = 'done' then 1 else 0 end, \
+                 case when $13::text = 'done' then now() end, $14::bytea, $15::text, $16::text \
+             from (select 1) one \
+             left join leg_route($1::uuid, $7::text, $8::text, $9::text) route on true \
              on conflict on constraint command_idempotency_key_key do nothing",
-            &column(commands, |one| one.client),
-            &column(commands, |one| one.id),
-            &column(commands, |one| one.kind) as &[&str],
-            &column(commands, |one| one.order) as &[Option<i64>],
-            &column(commands, |one| &*one.idempotency_key) as &[&str],
-            &column(commands, |one| one.connector.as_deref()) as &[Option<&str>],
-            &column(commands, |one| one.direction) as &[Option<&str>],
-            &column(commands, |one| one.method.as_deref()) as &[Option<&str>],
-            &column(commands, |one| one.asset.as_deref()) as &[Option<&str>],
-            &column(commands, |one| one.sealed_body.as_deref()) as &[Option<&[u8]>],
-            &column(commands, |one| one.user) as &[Option<Uuid>],
-            &column(commands, |one| one.delay_ms),
-            &column(commands, |one| one.state) as &[&str],
-            &column(commands, |one| one.sealed_result.as_deref()) as &[Option<&[u8]>],
-            &column(commands, |one| one.trace.traceparent.as_deref()) as &[Option<&str>],
-            &column(commands, |one| one.trace.tracestate.as_deref()) as &[Option<&str>],
+            self.client,
+            self.id,
+            self.kind,
+            self.order,
+            self.idempotency_key,
+            self.connector.as_deref(),
+            self.direction,
+            self.method.as_deref(),
+            self.asset.as_deref(),
+            self.sealed_body.as_deref(),
+            self.user,
+            self.delay_ms,
+            self.state,
+            self.sealed_result.as_deref(),
+            self.trace.traceparent.as_deref(),
+            self.trace.tracestate.as_deref(),
         )
         .execute(conn)
         .await?;
-        Ok(inserted.rows_affected())
+        Ok(inserted.rows_affected() == 1)
     }
-}
-
-/// A column of rows that are about to be written.
-pub(super) fn column<'r, R, T>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Vec<T> {
-    rows.iter().map(|row| value(row)).collect()
 }
 
 /// Enqueues a command in the caller's transaction. `false` if its effect was commanded before: then

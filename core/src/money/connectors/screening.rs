@@ -5,10 +5,10 @@
 //! country changes. Without a connector that screens there is nothing to wait for.
 
 use rampart_types::{ClientId, OrderId, OrderKey, UserId, UserKey};
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
-use super::commands::{Command, CommandKind, SealedCommand, Target, column};
+use super::commands::{Command, CommandKind, SealedCommand, Target};
 use super::finished::Finished;
 use super::payouts::{command_payout, command_payouts_and_transfers};
 use super::sandbox::magic;
@@ -148,45 +148,77 @@ impl SealedScreening {
         Ok(())
     }
 
-    /// Writes screenings, of a person one at most, and their commands if a connector takes them. The
-    /// number of those that are written.
+    /// Writes screenings, of a person one at most, and their commands if a connector takes them; in one
+    /// statement, because users are locked meanwhile. The number of those that are written.
     ///
     /// # Errors
     /// The database's.
     pub(crate) async fn insert_all(
         conn: &mut Connection,
         screenings: &[&Self],
-    ) -> Result<usize, sqlx::Error> {
+    ) -> Result<i64, sqlx::Error> {
         if screenings.is_empty() {
             return Ok(0);
         }
-        let written = sqlx::query_scalar!(
-            "insert into screening (client_id, screening_id, order_id, user_id, command_id, state, \
-                 created_at) \
-             select client_id, screening_id, order_id, user_id, command_id, \
-                 coalesce(decision, 'pending'), rampart_now() \
-             from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[]) \
-                 as asked (client_id, screening_id, order_id, user_id, command_id, decision) \
-             where decision is not null or (select connector_takes('screening.check')) \
-             on conflict (client_id, user_id) do update set command_id = excluded.command_id, \
-                 state = excluded.state, decided_by = null, \
-                 decision_reason = null, decided_at = null, created_at = excluded.created_at \
-             where not (screening.state = 'block' and screening.decided_by is not null) \
-             returning command_id as \"command_id!\"",
+        sqlx::query_scalar!(
+            r#"
+            with asked as materialized (
+                select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::uuid[],
+                    $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::bigint[],
+                    $12::bytea[], $13::text[], $14::text[])
+                as asked (client_id, screening_id, order_id, user_id, command_id, decision,
+                    idempotency_key, connector, sealed_body, command_state, delay_ms,
+                    sealed_result, traceparent, tracestate)
+            ), written as (
+                insert into screening (client_id, screening_id, order_id, user_id, command_id,
+                    state, created_at)
+                select client_id, screening_id, order_id, user_id, command_id,
+                    coalesce(decision, 'pending'), rampart_now()
+                from asked
+                where decision is not null or (select connector_takes('screening.check'))
+                on conflict (client_id, user_id) do update set command_id = excluded.command_id,
+                    state = excluded.state, decided_by = null, decision_reason = null,
+                    decided_at = null, created_at = excluded.created_at
+                where not (screening.state = 'block' and screening.decided_by is not null)
+                returning client_id, command_id
+            ), commanded as (
+                insert into command (client_id, command_id, kind, idempotency_key, connector,
+                    sealed_body, user_id, due_at, created_at, state, attempt, finished_at,
+                    sealed_result, traceparent, tracestate)
+                select client_id, command_id, 'screening.check', idempotency_key, connector,
+                    sealed_body, user_id, rampart_now() + delay_ms * interval '1 millisecond',
+                    clock_timestamp(), command_state,
+                    case when command_state = 'done' then 1 else 0 end,
+                    case when command_state = 'done' then now() end,
+                    sealed_result, traceparent, tracestate
+                from asked join written using (client_id, command_id)
+                on conflict on constraint command_idempotency_key_key do nothing
+            )
+            select count(*) as "written!" from written
+            "#,
             &column(screenings, |one| one.client),
             &column(screenings, |one| one.id),
             &column(screenings, |one| one.order) as &[Option<i64>],
             &column(screenings, |one| one.user) as &[Option<Uuid>],
             &column(screenings, |one| one.command.id()),
             &column(screenings, |one| one.decision.map(Decision::as_str)) as &[Option<&str>],
+            &column(screenings, |one| &*one.command.idempotency_key) as &[&str],
+            &column(screenings, |one| one.command.connector.as_deref()) as &[Option<&str>],
+            &column(screenings, |one| one.command.sealed_body.as_deref()) as &[Option<&[u8]>],
+            &column(screenings, |one| one.command.state) as &[&str],
+            &column(screenings, |one| one.command.delay_ms),
+            &column(screenings, |one| one.command.sealed_result.as_deref()) as &[Option<&[u8]>],
+            &column(screenings, |one| one.command.trace.traceparent.as_deref()) as &[Option<&str>],
+            &column(screenings, |one| one.command.trace.tracestate.as_deref()) as &[Option<&str>],
         )
-        .fetch_all(&mut *conn)
-        .await?;
-        let commands = screenings.iter().map(|one| &one.command);
-        let commands: Vec<_> = commands.filter(|command| written.contains(&command.id())).collect();
-        SealedCommand::insert_all(conn, &commands).await?;
-        Ok(written.len())
+        .fetch_one(conn)
+        .await
     }
+}
+
+/// A column of rows that are about to be written.
+fn column<'r, R, T>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Vec<T> {
+    rows.iter().map(|row| value(row)).collect()
 }
 
 /// Screens a person in the caller's transaction, which has stored a new name or country of it.
