@@ -194,16 +194,21 @@ async fn people_of_one_name_do_not_hide_each_others_sessions() {
         sqlx::query(statement).execute(context.db()).await.unwrap();
     }
     let path = "/admin/v1/operators/mia/sessions";
-    let own = async |browser: &Browser<'_>| {
-        let listed = browser.get(path).await.assert(200, "createdAt");
-        serde_json::from_str::<Vec<Value>>(&listed.text).unwrap().len()
+    let counts = async |browser: &Browser<'_>| {
+        let first = browser.get(path).await.assert(200, "createdAt");
+        let next = first.header("link").split(['<', '>']).nth(1).unwrap().to_owned();
+        let second = browser.get(&next).await.assert(200, "createdAt");
+        [first, second].map(|page| serde_json::from_str::<Vec<Value>>(&page.text).unwrap().len())
     };
-    assert_eq!((own(&ada).await, own(&eve).await), (2, 20));
+    assert_eq!(counts(&ada).await, [20, 2], "those of both, and of her own earlier name");
+    assert_eq!(counts(&eve).await, [20, 1], "those of both by this name");
+    let zoe = Browser::of(&context, "zoe", &["viewer"]).await;
+    assert_eq!(counts(&zoe).await, [20, 1], "the same to everybody else");
     let first = context.admin(Method::GET, path, Value::Null).await;
     let next = first.header("link").unwrap().split(['<', '>']).nth(1).unwrap();
     let second = context.admin(Method::GET, next, Value::Null).await;
-    let counts = [first.json(), second.json()].map(|page| page.as_array().unwrap().len());
-    assert_eq!(counts, [20, 1], "an owner sees those of both by this name");
+    let owned = [first.json(), second.json()].map(|page| page.as_array().unwrap().len());
+    assert_eq!(owned, [20, 1], "an owner sees those of both by this name");
 }
 
 #[tokio::test]

@@ -34,9 +34,9 @@ impl Endpoint for ListSessions {
     const DOC: Doc = Doc {
         summary: "List an operator's live sessions",
         details: "In browsers, newest first. One that began with a token ends with it. People whom \
-                  the provider proves have sessions, and are otherwise unknown here. Whoever asks \
-                  by their own name sees those of their own identity, by whatever name they \
-                  began; an owner sees those of everybody of that name.",
+                  the provider proves have sessions, and are otherwise unknown here. The list has \
+                  those of everybody of that name; whoever asks by their own name finds those \
+                  that they began by another one, too.",
         path: &[NAME],
         query: &[AFTER, limit(SESSIONS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000e", "withToken": true,
@@ -57,19 +57,18 @@ impl Endpoint for ListSessions {
         operator: Operator,
         (name, part): (String, Part),
     ) -> Result<Page<ListedSession>> {
-        let is_owner = operator.roles().contains(&Role::Owner);
-        let own = match operator.actor() == name && !is_owner {
-            true => Some(identities(core, operator.identity()).await?),
-            false => None,
+        // People whom the provider proves may have changed their names since.
+        let own = match operator.actor() == name {
+            true => identities(core, operator.identity()).await?,
+            false => Vec::new(),
         };
-        // One without an identity began with a token, or at an edge of the version before.
         let sessions = select_live_sessions!(
-            "(s.name = $1 and ($4::text[] is null or s.identity is null) or s.identity = any ($4))",
+            "(s.name = $1 or s.identity = any ($4))",
             "order by s.created_at desc, s.session_id desc limit $3",
             name,
             BREAK_GLASS,
             LISTED_MAX,
-            own.as_deref(),
+            &own,
         )
         .fetch_all(&core.db)
         .await?;
