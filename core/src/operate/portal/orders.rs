@@ -39,7 +39,7 @@ impl StaffPage for Show {
         let orders = Listed::load(visit, &filter).await?;
         let body = html! {
             (filter.form())
-            (orders_table(visit, &orders))
+            (orders_table(visit, &orders, filter.meaning_of_none()))
             @if orders.len() == PAGE_ORDERS {
                 @if let Some(last) = orders.last() {
                     p { a href=(filter.link(last.order_id)) { "Earlier orders" } }
@@ -65,6 +65,15 @@ impl Filter {
             status: OrderStatus::from_name(&visit.query("status")),
             name: visit.query("name").trim().replace('\0', ""),
             before: visit.query("before").parse().ok(),
+        }
+    }
+
+    /// The sentence for a list without orders.
+    fn meaning_of_none(&self) -> &'static str {
+        let is_search = !self.name.is_empty() || self.status.is_some() || self.before.is_some();
+        match is_search {
+            true => "No order meets what you search for.",
+            false => "Orders of your users stand here as soon as there are any.",
         }
     }
 
@@ -224,8 +233,8 @@ pub(super) fn order_status(status: &str) -> Markup {
     badge(tone, status)
 }
 
-/// Orders as a table, each with a link to its page.
-pub(super) fn orders_table(visit: &Visit<'_>, orders: &[Listed]) -> Markup {
+/// Orders as a table, each with a link to its page; without orders the sentence that says so.
+pub(super) fn orders_table(visit: &Visit<'_>, orders: &[Listed], none: &str) -> Markup {
     let catalogue = &visit.session.client.catalogue;
     let columns = [
         Column::Text("Order"),
@@ -251,7 +260,7 @@ pub(super) fn orders_table(visit: &Visit<'_>, orders: &[Listed]) -> Markup {
     };
     let rows: Vec<_> = orders.iter().map(row).collect();
     match rows.is_empty() {
-        true => empty_state("No order.", "No order meets what you search for."),
+        true => empty_state("No order.", none),
         false => table("Orders, newest first", &columns, &rows),
     }
 }

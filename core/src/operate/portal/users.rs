@@ -106,7 +106,7 @@ impl StaffPage for ShowOne {
                 (table("Payment accounts", &columns, &rows))
             }
             h2 { "Latest orders" }
-            (orders_table(visit, &orders))
+            (orders_table(visit, &orders, "The user has made none."))
         };
         Ok(visit.page(PATH, "User", &body))
     }
@@ -114,8 +114,7 @@ impl StaffPage for ShowOne {
 
 fn state(account: &Account) -> Markup {
     let personal = &account.personal;
-    let email =
-        personal.email.as_ref().map_or_else(String::new, |email| mask_email(email.as_str()));
+    let email = personal.email.as_ref().map(|email| mask_email(email.as_str()));
     let name = [&personal.first_name, &personal.last_name];
     let initials: String = name
         .into_iter()
@@ -124,12 +123,16 @@ fn state(account: &Account) -> Markup {
         .map(|c| format!("{c}. "))
         .collect();
     let statuses = &account.statuses;
+    let unknown = || html! { span.hint { "unknown" } };
     html! {
         dl {
             dt { "Id" } dd { code { (account.user) } }
-            dt { "Name" } dd { (initials) }
-            dt { "E-mail address" } dd { (email) }
-            dt { "Country" } dd { (account.country.as_deref().unwrap_or("unknown")) }
+            dt { "Name" }
+            dd { @if initials.is_empty() { (unknown()) } @else { (initials) } }
+            dt { "E-mail address" }
+            dd { @if let Some(email) = &email { (email) } @else { (unknown()) } }
+            dt { "Country" }
+            dd { @if let Some(country) = &account.country { (country) } @else { (unknown()) } }
             dt { "State" }
             dd {
                 @if account.deleted_at.is_some() { (badge(Tone::Bad, "deleted")) }

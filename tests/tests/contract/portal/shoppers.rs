@@ -43,6 +43,38 @@ async fn an_order_is_found_by_number_and_by_the_partners_identifier() {
 }
 
 #[tokio::test]
+async fn a_list_without_orders_says_why_it_is_empty() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let uuid = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    for (path, words) in [
+        ("/portal/orders", "as soon as there are any"),
+        ("/portal/orders?name=&status=", "as soon as there are any"),
+        ("/portal/orders?name=shop-7", "No order meets what you search for"),
+        ("/portal/orders?status=blocked", "No order meets what you search for"),
+        (&*format!("/portal/users/{uuid}"), "The user has made none"),
+    ] {
+        let page = staff.get(path).await;
+        assert!(page.assert_status(200).text().contains(words), "{path}: {}", page.text());
+    }
+}
+
+#[tokio::test]
+async fn an_erased_user_has_no_blanks() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let uuid = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let path = format!("/admin/v1/users/{uuid}");
+    context.admin(Method::PATCH, &path, json!({"deleted": true})).await.assert_status(200);
+    let mut staff = Staff::signed_in(&context, &acme, "support").await;
+    let page = staff.get(&format!("/portal/users/{uuid}")).await;
+    let text = page.assert_status(200).text();
+    assert!(text.contains("deleted") && text.contains("unknown"), "{text}");
+    assert!(!text.contains("<dd></dd>"), "{text}");
+}
+
+#[tokio::test]
 async fn the_price_of_a_cheap_coin_has_the_digits_that_partners_see() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
