@@ -222,7 +222,7 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
     let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
-    let (sessions, _) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
+    let (sessions, more_sessions) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
     let body = html! {
         (outcome(query, OPERATOR.actions))
         (outcome(query, TOKEN.actions))
@@ -243,6 +243,9 @@ pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result
             }
         }
         (titled_table("Sessions", &sessions, SESSIONS.columns))
+        @if let Some(next) = &more_sessions {
+            p { a.button href={ (fill(SESSIONS.page, &ids)) "?" (next) } { "More sessions" } }
+        }
         @if !sessions.is_empty() { (SESSIONS.export(&ids, query)) }
     };
     Ok(Page::new(format!("Operator {name}"), OPERATORS.section, body))

@@ -209,6 +209,12 @@ async fn people_of_one_name_do_not_hide_each_others_sessions() {
     let second = context.admin(Method::GET, next, Value::Null).await;
     let owned = [first.json(), second.json()].map(|page| page.as_array().unwrap().len());
     assert_eq!(owned, [20, 1], "an owner sees those of both by this name");
+    // The page of the name's operator leads on to those behind the first ones.
+    context.operator("mia", &["viewer"]).await;
+    let page = zoe.get("/console/operators/mia").await.assert(200, "More sessions");
+    let link = page.text.split("href=\"").find(|link| link.contains("/~/sessions?after=")).unwrap();
+    let rest = zoe.get(link.split('"').next().unwrap()).await.assert(200, "Sessions of mia");
+    assert_eq!(rest.text.matches("<tr>").count(), 2, "a heading and a row: {}", rest.text);
 }
 
 #[tokio::test]
