@@ -152,7 +152,9 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         }
         @if waits {
             @if suggested.is_empty() {
-                (note(Tone::Info, &html! { "No open order fits this payment by number or amount." }))
+                (note(Tone::Info, &html! {
+                    "No open order fits this payment by number, amount or name."
+                }))
             }
             (titled_table("Orders that it may be meant for", &suggested, columns))
             @for order in suggested.iter().filter(|_| PAYMENT.may(visit, "match")) {

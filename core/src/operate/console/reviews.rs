@@ -99,6 +99,10 @@ pub(super) async fn show(
         .extend_pairs([("subject", subject), ("id", id)])
         .finish();
     let (this, _) = visit.rows(&format!("/admin/v1/reviews?{query_of_this}")).await?;
+    if this.is_empty() && subject == "order" {
+        // It may have left the queue, or never have been.
+        visit.get(&format!("/admin/v1/orders/{}", segment(id))).await?;
+    }
     let (queue, _) = visit.rows("/admin/v1/reviews").await?;
     let is_this = |row: &&Value| row["subject"] == subject && row["id"] == id;
     let me = visit.session.operator.actor();

@@ -221,13 +221,16 @@ async fn a_payment_without_an_order_is_matched_to_a_suggestion() {
         ("providerReference", &*reference),
         ("reason", "seen on the statement"),
     ];
-    ada.submit("/console/payments/~/record", &payment).await.assert(303, "");
-    let list = ada.get("/console/payments?state=unmatched").await.assert(200, "100 EUR");
-    let id = list.text.split("href=\"/console/payments/").filter_map(|link| {
-        let id = link.split('"').next()?;
-        (id.len() == 36).then(|| id.to_owned())
-    });
-    let path = format!("/console/payments/{}", id.last().unwrap());
+    let unmatched = async |payment: &[(&str, &str)], shown: &str| {
+        ada.submit("/console/payments/~/record", payment).await.assert(303, "");
+        let list = ada.get("/console/payments?state=unmatched").await.assert(200, shown);
+        let id = list.text.split("href=\"/console/payments/").filter_map(|link| {
+            let id = link.split('"').next()?;
+            (id.len() == 36).then(|| id.to_owned())
+        });
+        format!("/console/payments/{}", id.last().unwrap())
+    };
+    let path = unmatched(&payment, "100 EUR").await;
     let page = ada.get(&path).await.assert(200, "Orders that it may be meant for");
     assert!(page.text.contains("number, amount"), "{}", page.text);
     let number = order.id.to_string();
@@ -244,6 +247,10 @@ async fn a_payment_without_an_order_is_matched_to_a_suggestion() {
     assert_eq!(audited(&context, "payment.match").await["actor"], "ada");
     let again = ada.submit(&format!("{path}/match"), &[("orderId", &number)]).await;
     again.assert(409, "matched already");
+    let mut stray = payment;
+    (stray[1].1, stray[3].1) = ("77.77", "STRAY");
+    let path = unmatched(&stray, "77.77 EUR").await;
+    ada.get(&path).await.assert(200, "fits this payment by number, amount or name");
 }
 
 #[tokio::test]
@@ -262,6 +269,9 @@ async fn a_subject_of_the_queue_is_claimed_and_released() {
         .assert(409, "another operator has claimed it");
     ada.submit(&format!("{review}/release"), &[]).await.assert(303, "");
     bob.submit(&format!("{review}/claim"), &[]).await.assert(303, "");
+    bob.submit(&format!("{path}/release"), &[("reason", "fine")]).await.assert(303, "");
+    bob.get(&review).await.assert(200, "It waits for nobody any more");
+    bob.get("/console/reviews/order/7").await.assert(404, "no such order");
 }
 
 #[tokio::test]
