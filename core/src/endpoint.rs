@@ -11,7 +11,7 @@ pub mod fault;
 mod idempotency;
 pub mod openapi;
 pub(crate) mod private_api;
-mod refusal_page;
+pub(crate) mod refusal_page;
 mod respond;
 pub mod router;
 pub mod text_amounts;

@@ -47,6 +47,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 
 use self::form::Typed;
+pub(super) use self::layout::render_error;
 use self::layout::{NAME, Page, ROOT, render};
 use self::list::List;
 use self::sign_in::{SIGN_IN, led_to, redirect};
@@ -139,7 +140,9 @@ async fn respond(visit: &Visit<'_>, typed: Typed, is_post: bool) -> Result<Reply
         _ if is_post || visit.head.method != Method::GET => {
             let reason = "This page only shows something.".to_owned();
             let refused = Refused { status: StatusCode::METHOD_NOT_ALLOWED, reason };
-            render(visit, &Page::refused(&refused))
+            let mut reply = render(visit, &Page::refused(&refused))?;
+            reply.set("allow", "GET, HEAD");
+            Ok(reply)
         }
         Target::List(list, ref ids) => list_or_file(visit, &target, list, ids, &typed).await,
         Target::Approvals => list_or_file(visit, &target, &approvals::LIST, &[], &typed).await,

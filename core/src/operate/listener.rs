@@ -8,15 +8,24 @@ use super::admin::{browser, serve};
 use super::console;
 use crate::Core;
 use crate::endpoint::private_api;
+use crate::endpoint::refusal_page::wants_page;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
 use crate::platform::error::Result;
 
 impl Core {
-    /// Answers a request of the operators' listener. Always answers.
+    /// Answers a request of the operators' listener. Always answers: a browser that asks for the
+    /// console with a page, whatever has failed.
     pub async fn admin(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Reply {
         let request_id = head.request_id.clone();
-        private_api::reply(&request_id, self.answer_operator(head, body)).await
+        let is_page = console::has(&head.path) && wants_page(&head.headers);
+        let answering = async {
+            match self.answer_operator(head, body).await {
+                Err(error) if is_page => Ok(console::render_error(&error, &request_id)),
+                answer => answer,
+            }
+        };
+        private_api::reply(&request_id, answering).await
     }
 
     async fn answer_operator(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Result<Reply> {

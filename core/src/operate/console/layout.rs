@@ -1,5 +1,6 @@
 //! The frame of the console: the pages that the operator's roles lead to, and who is signed in.
 
+use http::header::{ALLOW, RETRY_AFTER};
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 
@@ -7,8 +8,9 @@ use super::visit::{Refused, Visit};
 use crate::http::html::allow_images;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
+use crate::http::plain_error;
 use crate::http::reply::Reply;
-use crate::platform::error::Result;
+use crate::platform::error::{Error, Result};
 
 /// The first page, whose path every other one has before its own.
 pub(super) const ROOT: &str = "/console";
@@ -99,4 +101,34 @@ pub(super) fn render(visit: &Visit<'_>, page: &Page) -> Result<Reply> {
 pub(super) fn render_signed_out(status: StatusCode, title: &str, body: &Markup) -> Reply {
     let shell = Shell { name: NAME, navigation: &[], current: "", account: html! {} };
     shell.render(status, title, body)
+}
+
+/// The page of an error: of a refusal in words, of a failure with what support looks for in the log.
+pub(in crate::operate) fn render_error(error: &Error, request_id: &str) -> Reply {
+    let plain = plain_error::reply(error);
+    let wait = plain.headers.get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
+    let reason = match (error, wait) {
+        (Error::Failed(_), Some(seconds)) => {
+            format!("Please try again in {seconds} s. Request: {request_id}")
+        }
+        (Error::Failed(_), None) => {
+            format!("Something went wrong on our side. Request: {request_id}")
+        }
+        _ => Refused::of(&plain).map_or_else(String::new, |refused| refused.reason),
+    };
+    let title = match plain.status.is_server_error() {
+        true => "This does not work at the moment",
+        false => "This was refused",
+    };
+    let body = html! {
+        (toast(Tone::Bad, &reason))
+        p { a href=(ROOT) { "To the overview" } }
+    };
+    let mut reply = render_signed_out(plain.status, title, &body);
+    for name in [ALLOW, RETRY_AFTER] {
+        if let Some(value) = plain.headers.get(&name) {
+            reply.headers.insert(name, value.clone());
+        }
+    }
+    reply
 }

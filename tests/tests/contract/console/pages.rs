@@ -89,7 +89,8 @@ async fn every_page_lets_in_nothing_but_itself() {
     }
     browser.get("/console/nothing").await.assert(404, "no such page");
     browser.get("/console/orders/7").await.assert(404, "no such order");
-    browser.post("/console/orders", &[]).await.assert(405, "only shows");
+    let refused = browser.post("/console/orders", &[]).await.assert(405, "only shows");
+    assert_eq!(refused.header("allow"), "GET, HEAD");
 }
 
 #[tokio::test]

@@ -252,6 +252,27 @@ async fn a_link_of_another_site_leads_on_from_a_page_of_our_own() {
     }
 }
 
+#[tokio::test]
+async fn a_browser_is_shown_pages_of_what_failed_or_was_refused() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let page = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let foreign = ("origin", "https://evil.example");
+    let hold = "/console/orders/1/hold";
+    let refused = ada.send(Method::POST, hold, &[page, foreign], Bytes::new()).await;
+    let refused = refused.assert(403, "<h1>This was refused</h1>").assert(403, "another origin");
+    assert!(refused.header("content-security-policy").starts_with("default-src 'none'"));
+    let plain = ada.send(Method::POST, hold, &[foreign], Bytes::new()).await;
+    plain.assert(403, "{\"error\":");
+    let away = "alter table operator_session rename to away";
+    sqlx::query(away).execute(context.db()).await.unwrap();
+    let failed = ada.send(Method::GET, "/console/orders", &[page], Bytes::new()).await;
+    failed.assert(500, "This does not work at the moment").assert(500, "Request: test-request");
+    ada.get("/console/orders").await.assert(500, "{\"error\":");
+    let call = ada.send(Method::GET, "/admin/v1/orders", &[page], Bytes::new()).await;
+    call.assert(500, "{\"error\":");
+}
+
 /// The token of the changes that a session makes.
 async fn csrf_token(browser: &Browser<'_>) -> String {
     let session = browser.get("/console/session").await.assert(200, "csrfToken");
