@@ -29,7 +29,7 @@ pub(super) const LIST: List = List {
         ("Target", Cell::Text("/target")),
         ("Detail", Cell::Json("/detail")),
     ],
-    empty: "Nothing was changed.",
+    empty: "No row meets these criteria.",
 };
 
 /// The page that verifies the audit's chain.

@@ -106,7 +106,7 @@ pub(super) const BALANCES: List = List {
         ("Holder", Cell::Text("/holder")),
         ("Balance", Cell::Money("/balance", "/currency")),
     ],
-    empty: "The books are empty.",
+    empty: "No balance meets these criteria.",
 };
 /// Entries of the books.
 pub(super) const ENTRIES: List = List {

@@ -43,7 +43,7 @@ pub(super) const LIST: List = List {
         ("Recorded", Cell::Text("/recorded")),
         ("Differences", Cell::Count("/differences")),
     ],
-    empty: "No statement was laid beside the books.",
+    empty: "No reconciliation meets these criteria.",
 };
 
 pub(super) const RECONCILIATION: Subject = Subject {

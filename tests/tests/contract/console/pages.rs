@@ -122,6 +122,10 @@ async fn a_list_keeps_its_filters_in_the_url_and_goes_on() {
         .get("/console/orders?partner=nobody")
         .await
         .assert(200, "No order meets these criteria");
+    let owner = Browser::of(&context, "bob", &["owner"]).await;
+    for list in ["audit?actor=nobody", "ledger?partner=nobody"] {
+        owner.get(&format!("/console/{list}")).await.assert(200, "meets these criteria");
+    }
     let file = browser.get("/console/orders?partner=acme&format=csv").await;
     let file = file.assert(200, "Order,Status,Side,Partner,Pair,Amount");
     assert_eq!(
