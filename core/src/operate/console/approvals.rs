@@ -88,6 +88,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if open.is_empty() && after.is_empty() {
             (empty_state("Nothing waits", LIST.empty))
         }
+        @if !open.is_empty() { h2 { "Open" } }
         @for approval in open { (shown(approval)) }
         @if !ended.is_empty() { h2 { "Ended" } }
         @for approval in ended { (shown(approval)) }

@@ -32,11 +32,14 @@ impl Picture {
             picture(title, side, "documents")
         });
         let proofs = accounts.iter().flat_map(|account| {
-            let of_account = account["proofs"].as_array().into_iter().flatten();
-            of_account.map(|proof| {
-                let of = [text(account, "/type"), text(account, "/accountIdentifier")].join(" ");
-                picture(format!("Proof of {of}"), proof, "proofs")
-            })
+            let of_account = account["proofs"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let of = [text(account, "/type"), text(account, "/accountIdentifier")].join(" ");
+            // Several are told apart by their place.
+            let title = move |place: usize| match of_account.len() {
+                1 => format!("Proof of {of}"),
+                all => format!("Proof {place} of {all} of {of}"),
+            };
+            (1_usize..).zip(of_account).map(move |(at, proof)| picture(title(at), proof, "proofs"))
         });
         sides.chain(proofs).collect()
     }
@@ -68,5 +71,25 @@ impl Picture {
                 p { a.action href=(url) target="_blank" rel="noreferrer" { (title) } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn proofs_of_one_account_have_titles_of_their_own() {
+        let titles = |proofs: Value| {
+            let account = json!({"type": "card", "accountIdentifier": "1", "proofs": proofs});
+            let all = Picture::all(&Value::Null, &[account], "u");
+            all.into_iter().map(|picture| picture.title).collect::<Vec<_>>()
+        };
+        assert_eq!(titles(json!([{"id": "a"}])), ["Proof of card 1"]);
+        let two = titles(json!([{"id": "a"}, {"id": "b"}]));
+        assert_eq!(two, ["Proof 1 of 2 of card 1", "Proof 2 of 2 of card 1"]);
+        assert_eq!(titles(Value::Null), [""; 0]);
     }
 }

@@ -161,6 +161,7 @@ async fn a_large_payment_takes_two_persons_and_is_carried_out_from_its_approval(
     assert!(!page.text.contains("the same again"), "with another reason it would wait anew");
     let id = waits.split('=').nth(1).unwrap();
     let shown = ada.get("/console/approvals").await.assert(200, "5000.00");
+    assert!(shown.text.contains("<h2>Open</h2>"), "headings skip no level: {}", shown.text);
     assert!(!shown.text.contains(&format!("{id}/grant")), "nobody agrees with themselves");
     let (grant, carry_out) =
         (format!("/console/approvals/{id}/grant"), format!("/console/approvals/{id}/carry-out"));
