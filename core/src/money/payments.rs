@@ -16,6 +16,7 @@ pub(crate) mod record;
 mod recording;
 mod refund_confirmations;
 mod refund_sources;
+pub(crate) mod refund_sums;
 pub(crate) mod refund_withdrawals;
 pub(crate) mod refunds;
 pub(crate) mod report;

@@ -18,6 +18,7 @@ mod queue;
 mod receipts_by_hand;
 mod refund_races;
 mod refunds;
+mod refunds_alone;
 mod refunds_at_the_provider;
 mod refunds_by_hand;
 mod refunds_without_connector;

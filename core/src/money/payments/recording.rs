@@ -138,7 +138,7 @@ impl Recording<'_> {
                 amount: left,
                 currency: &self.currency,
                 from: Suspense,
-                actor: "edge",
+                actor: refunds::EDGE,
                 reason: None,
             };
             refunds::request(conn, self.core, &refund).await?;

@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::refund_sums::refunds_of_order;
 use super::refund_withdrawals::in_suspense;
 use super::store::StoredPayment;
 use super::terms::OrderTerms;
@@ -20,6 +21,9 @@ use crate::trading::orders::status::{NotApplied, OrderEvent, apply_recorded};
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
 use rampart_types::{ClientId, JsonDecimal, OrderId};
+
+/// Actor of the refunds that no operator has asked for, as stored.
+pub(super) const EDGE: &str = "edge";
 
 /// A refund that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +124,8 @@ pub(crate) struct Decision<'a> {
 pub(crate) struct Requested {
     pub(crate) id: Uuid,
     pub(crate) amount: Decimal,
-    /// The amount, and what was asked for of the payment before.
+    /// The amount, and what was asked for of the payment before, or what operators give back of its
+    /// order in all if that is more.
     pub(crate) all: Decimal,
     pub(crate) currency: String,
     /// Causes of changes of the order's state, to be counted after the commit.
@@ -185,8 +190,22 @@ pub(crate) async fn decide(
         reason: Some(reason),
     };
     let id = request(conn, core, &refund).await?;
-    let all = stored.refund_requested + amount;
+    let mut all = stored.refund_requested + amount;
+    if let Some(order) = order {
+        all = all.max(refunds_of_order(conn, order, &stored.currency).await?);
+    }
     Ok(Requested { id, amount, all, currency: stored.currency, causes })
+}
+
+/// The refund that a decision would ask for now: its transaction is undone.
+///
+/// # Errors
+/// Those of [`decide`].
+pub(crate) async fn rehearse(core: &Core, decision: &Decision<'_>) -> Result<Requested> {
+    let mut tx = core.db.begin().await?;
+    let requested = decide(&mut tx, core, decision).await?;
+    tx.rollback().await?;
+    Ok(requested)
 }
 
 /// Undoes the exchange of an order whose payout has not left, and lets it wait.

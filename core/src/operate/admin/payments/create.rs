@@ -15,6 +15,7 @@ use crate::endpoint::{Body, Endpoint, Respond, Success};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
+use crate::money::payments::refund_sums::refunds_of_order;
 use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::money::payments::store::{check_decimals, currency_of};
 use crate::money::payments::{PaymentKind, Report, record};
@@ -22,7 +23,7 @@ use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
 use crate::operate::admin::reason;
-use crate::platform::db::Connection;
+use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::house::house;
 use crate::trading::orders::state::Cause;
@@ -78,9 +79,10 @@ impl Endpoint for RecordPayment {
         details: "It is booked, and its order follows, as if a connector had reported it. The same \
                   payment again changes nothing; another one with its reference is 409. Payments \
                   of one kind for one order count together towards the amount that takes two \
-                  persons. A refund withdraws commands that no connector has begun: of the payment \
-                  whose reference it has, then as far as more is under way than is still to be \
-                  given back, those of its amount first.",
+                  persons, refunds with those that operators have asked for, too. A refund \
+                  withdraws commands that no connector has begun: of the payment whose reference \
+                  it has, then as far as more is under way than is still to be given back, those \
+                  of its amount first.",
         body: Shape::Members(BODY),
         request: r#"{"partner": "acme", "kind": "received", "amount": 250, "currency": "EUR",
             "connector": "manual", "providerReference": "2026-03-01-17",
@@ -106,7 +108,7 @@ impl Endpoint for RecordPayment {
         Ok(new)
     }
 
-    async fn needs_approval(core: &Core, _: &Operator, new: &NewPayment) -> Result<bool> {
+    async fn needs_approval(core: &Core, operator: &Operator, new: &NewPayment) -> Result<bool> {
         check_decimals(core, new.amount.0, &new.currency)?;
         let mut conn = core.db.acquire().await?;
         let all = new.with_earlier_parts(core, &mut conn).await?;
@@ -115,8 +117,14 @@ impl Endpoint for RecordPayment {
         let is_needed = is_large || new.is_of_coins();
         if is_needed {
             new.client(core).await?;
+            return Ok(true);
         }
-        Ok(is_needed)
+        if new.refunded_order().is_none() || operator.is_break_glass() {
+            return Ok(false);
+        }
+        // Only the books know which commands it takes the place of.
+        let all = retrying_statement(|| new.rehearse(core, operator.actor())).await?;
+        Ok(approvals::exceeds_alone_in(core, all, &new.currency))
     }
 
     async fn call(core: &Core, operator: Operator, new: NewPayment) -> Result<Stored> {
@@ -137,7 +145,7 @@ impl Endpoint for RecordPayment {
             return Ok(Stored { payment, duplicate: true });
         }
         // The order's row is locked: of two parts at once, the second sees the first.
-        let all = new.with_earlier_parts(core, &mut tx).await?;
+        let all = new.with_all_parts(core, &mut tx).await?;
         if approvals::exceeds_alone_in(core, all, &new.currency) {
             approvals::require(&operator)?;
         }
@@ -216,6 +224,36 @@ impl NewPayment {
         .fetch_one(conn)
         .await?;
         Ok(earlier.checked_add(amount).unwrap_or(Decimal::MAX))
+    }
+
+    /// As [`Self::with_earlier_parts`], once it is recorded: of a refund also what operators have
+    /// asked connectors to give back of its order.
+    async fn with_all_parts(&self, core: &Core, conn: &mut Connection) -> Result<Decimal> {
+        let by_hand = self.with_earlier_parts(core, &mut *conn).await?;
+        let Some(order) = self.refunded_order() else { return Ok(by_hand) };
+        let (currency, _) = currency_of(core, &self.currency);
+        let all = refunds_of_order(conn, order.number(), &currency).await?;
+        Ok(all.max(by_hand))
+    }
+
+    /// [`Self::with_all_parts`] if it were recorded; nothing if it is already. Its transaction is
+    /// undone.
+    async fn rehearse(&self, core: &Core, actor: &str) -> Result<Decimal> {
+        let client = self.client(core).await?;
+        let report = self.report(core, client, actor)?;
+        let mut tx = core.db.begin().await?;
+        let recorded = record(&mut tx, core, &report).await?;
+        let all = match recorded.duplicate {
+            true => Decimal::ZERO,
+            false => self.with_all_parts(core, &mut tx).await?,
+        };
+        tx.rollback().await?;
+        Ok(all)
+    }
+
+    /// The order that it gives money back of.
+    fn refunded_order(&self) -> Option<OrderId> {
+        self.order_id.filter(|_| self.kind() == Some(PaymentKind::Refunded))
     }
 
     fn is_of_coins(&self) -> bool {

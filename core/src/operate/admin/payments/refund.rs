@@ -14,11 +14,12 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, ClaimedKey, Endpoint, Json, save_answer};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::money::payments::refunds::{Decision, decide};
+use crate::money::payments::refunds::{Decision, decide, rehearse};
 use crate::money::payments::store::check_decimals;
 use crate::operate::admin::approvals;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::reason;
+use crate::platform::db::retrying_statement;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
 use rampart_types::JsonDecimal;
@@ -38,7 +39,8 @@ impl Endpoint for RefundPayment {
     const DOC: Doc = Doc {
         summary: "Give a payment back",
         details: "All that is left of it without an amount; what was asked for before counts \
-                  towards the amount that takes two persons. Its order waits from then on, and is \
+                  towards the amount that takes two persons, and so does all that operators give \
+                  back of its order, by command or by hand. Its order waits from then on, and is \
                   refunded when the payment's connector reports so; a payment by hand is given \
                   back by hand, and reported by another one of kind `refunded`. 409 when less is \
                   left of it, its provider has given it back, or its coins have left.",
@@ -65,7 +67,7 @@ impl Endpoint for RefundPayment {
 
     async fn needs_approval(
         core: &Core,
-        _: &Operator,
+        operator: &Operator,
         request: &(String, NewRefund),
     ) -> Result<bool> {
         let (text, refund) = request;
@@ -80,7 +82,18 @@ impl Endpoint for RefundPayment {
         };
         let all = all.unwrap_or(Decimal::MAX);
         let is_large = approvals::exceeds_alone_in(core, all, &payment.currency);
-        Ok(is_large || payment.kind != "received")
+        if is_large || payment.kind != "received" {
+            return Ok(true);
+        }
+        if payment.order_id.is_none() || operator.is_break_glass() {
+            return Ok(false);
+        }
+        // All refunds of one order count together, too: only the books know what is left of it.
+        let amount = refund.amount.map(|JsonDecimal(amount)| amount);
+        let (reason, actor) = (refund.reason.as_str(), operator.actor());
+        let decision = Decision { payment: payment.id, amount, reason, actor };
+        let requested = retrying_statement(|| rehearse(core, &decision)).await?;
+        Ok(approvals::exceeds_alone_in(core, requested.all, &requested.currency))
     }
 
     async fn call(

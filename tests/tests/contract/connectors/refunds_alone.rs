@@ -1,0 +1,71 @@
+//! Refunds of one order by command and by hand, which one operator may not decide alone together.
+
+use rampart_tests::answer::Answer;
+use rampart_tests::order_fixture::OrderFixture;
+
+use super::purchase::{live, paid, payable_order};
+use super::refunds::arrivals;
+use super::*;
+
+/// An operator who gives back at most 100 of an order alone, an order of 100 for which 130 came in, and
+/// its connector.
+struct Desk<'a> {
+    context: &'a TestContext,
+    token: String,
+    connector: Connector,
+    order: OrderFixture,
+    payment: Value,
+}
+
+impl<'a> Desk<'a> {
+    async fn new(context: &'a TestContext) -> Self {
+        let (acme, connector) = live(context).await;
+        let order = payable_order(&acme, &connector, 100).await;
+        connector.event(paid(&order, 130)).await.assert_status(200);
+        let payment = arrivals(context, &order).await.remove(0);
+        let token = context.operator("ada", &["treasury"]).await;
+        Self { context, token, connector, order, payment }
+    }
+
+    async fn call(&self, path: &str, body: Value) -> Answer {
+        let body = Bytes::from(body.to_string());
+        self.context.admin_as(Some(&self.token), Method::POST, path, body).await
+    }
+
+    /// Asks the connector to give an amount back: the status of the answer.
+    async fn by_command(&self, amount: u32) -> u16 {
+        let path = format!("/admin/v1/payments/{}/refund", self.payment["id"].as_str().unwrap());
+        self.call(&path, json!({"amount": amount, "reason": "asked for"})).await.status()
+    }
+
+    /// Tells that an amount was given back: the status of the answer.
+    async fn by_hand(&self, reference: &str, amount: u32) -> u16 {
+        let given_back = json!({"kind": "refunded", "amount": amount, "currency": "EUR",
+            "orderId": self.order.id, "providerReference": reference, "reason": "at the counter"});
+        self.call("/admin/v1/payments", given_back).await.status()
+    }
+}
+
+#[tokio::test]
+async fn refunds_by_hand_and_by_command_of_one_order_count_together() {
+    let context = TestContext::with(|settings| settings.operators.payment_alone_max = 100).await;
+    let desk = Desk::new(&context).await;
+    assert_eq!(desk.by_command(60).await, 200);
+    assert_eq!(desk.connector.lease(1).await[0]["kind"], "payment.refund");
+    assert_eq!(desk.by_hand("1", 41).await, 202, "the connector gives 60 back as well");
+    assert_eq!(desk.by_hand("1", 40).await, 201);
+    assert_eq!(desk.by_hand("1", 40).await, 200, "the same one again");
+    assert_eq!(desk.by_command(1).await, 202);
+}
+
+#[tokio::test]
+async fn a_refund_by_hand_in_place_of_a_command_counts_once() {
+    let context = TestContext::with(|settings| settings.operators.payment_alone_max = 100).await;
+    let desk = Desk::new(&context).await;
+    assert_eq!(desk.by_command(60).await, 200);
+    assert_eq!(desk.by_hand("1", 60).await, 201);
+    assert!(desk.connector.lease(10).await.is_empty(), "the command is withdrawn");
+    assert_eq!(desk.by_command(40).await, 200);
+    assert_eq!(desk.by_hand("2", 40).await, 201);
+    assert_eq!(desk.by_command(1).await, 202);
+}
