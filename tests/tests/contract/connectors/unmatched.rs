@@ -5,6 +5,7 @@ use rampart_tests::cluster::{until_a_lock_is_awaited, until_locks_are_awaited};
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, paid_order, payable_order, status};
+use super::queue::{end_leases, retried};
 use super::refunds::{owed, refund, refunded};
 use super::*;
 use crate::payments::problems;
@@ -346,5 +347,23 @@ async fn a_refund_is_of_the_payment_that_it_names_whatever_order_it_names() {
     assert_eq!(status(&context, &order).await, "in progress");
     assert_eq!(connector.lease(10).await[0]["kind"], "payout.send");
     assert_eq!(owed(&context, "acme").await, ["provider: 100"]);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_refund_that_was_perhaps_made_is_listed_until_its_connector_knows() {
+    let context = TestContext::with(|settings| settings.connectors.attempts_max = 1).await;
+    let (_, connector) = live(&context).await;
+    to_be_given_back(&context, &connector, &[("stray", 100)]).await;
+    assert_eq!(connector.lease(1).await[0]["kind"], "payment.refund");
+    assert_eq!(unmatched(&context).await, [""; 0]);
+    end_leases(&context).await;
+    assert_eq!(retried(&context, &connector).await, "open");
+    assert_eq!(unmatched(&context).await, ["stray"]);
+
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    let command = connector.answer_next("done", Value::Null).await;
+    assert_eq!(unmatched(&context).await, [""; 0], "it is made");
+    connector.event(refunded(&command, 100)).await.assert_status(200);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
