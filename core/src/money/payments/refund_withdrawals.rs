@@ -62,15 +62,14 @@ impl CommandedRefunds<'_> {
                 where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.refund'
                     and c.state = 'open' and p.currency = $3
                 union all
-                -- no index has the commands of no order
                 select c.client_id, c.command_id, r.refund_id, r.amount, c.created_at,
                     c.attempt = c.retries, p.provider_reference, c.connector
-                from payment p
-                join payment_refund r on r.client_id = p.client_id and r.payment_id = p.payment_id
-                join command c on c.client_id = p.client_id
-                    and c.idempotency_key = 'refund/' || r.refund_id::text
-                where $2::bigint is null and p.client_id = $1 and p.suspense and p.currency = $3
-                    and c.order_id is null and c.state = 'open'
+                from command c
+                join payment_refund r on 'refund/' || r.refund_id::text = c.idempotency_key
+                join payment p on p.client_id = r.client_id and p.payment_id = r.payment_id
+                where $2::bigint is null and c.client_id = $1 and c.order_id is null
+                    and c.kind = 'payment.refund' and c.state = 'open'
+                    and p.client_id = c.client_id and p.suspense and p.currency = $3
             ), ranked as (
                 select client_id, command_id, refund_id, amount, provider_reference = $5 as is_named,
                     sum(amount) over (order by is_new, provider_reference = $5,

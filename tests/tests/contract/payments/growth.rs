@@ -131,6 +131,17 @@ async fn money_without_an_order_reads_few_postings_of_other_such_money() {
 }
 
 #[tokio::test]
+async fn money_without_an_order_that_is_given_back_reads_few_other_payments() {
+    let (context, _acme, mut connection) = books(PAYMENTS_MADE).await;
+    for reference in ["first", "second"] {
+        let given_back = json!({"kind": "refunded"});
+        pay(&context, reference, given_back).await.assert_status(201);
+    }
+    let rows = rows_read(&mut connection, "payment").await;
+    assert!(rows <= PAYMENT_ROWS_MAX, "{rows} payments");
+}
+
+#[tokio::test]
 async fn what_waits_reads_the_entries_of_what_was_refunded() {
     let (context, acme, mut connection) = books(ENTRIES_MADE).await;
     let order = OrderFixture::order(&context, &acme, None, None).await;
