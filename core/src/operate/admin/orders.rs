@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
 use crate::money::ledger::{AccountKind, Position};
+use crate::money::payments::refund_sums::refunds_of_order;
 use crate::money::payments::store::check_decimals;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -57,8 +58,9 @@ impl FoundOrder {
         }
     }
 
-    /// The order's worth in its fiat currency: its fiat amount, or at its own price what was paid for
-    /// it or is owed to its payer, whichever is more.
+    /// The order's worth in its fiat currency: its fiat amount, or at its own price what was paid
+    /// for it, or is owed to its payer, with what operators have given back of it before, whichever
+    /// is more.
     async fn worth(self, conn: &mut Connection, paid: Option<Decimal>) -> Result<Decimal> {
         let OrderKey { client, order } = self.key;
         let row = sqlx::query!(
@@ -75,10 +77,15 @@ impl FoundOrder {
         )
         .fetch_one(&mut *conn)
         .await?;
-        let position = Position::of_order(conn, self.key).await?;
-        let owed = position.owed(AccountKind::Customer, &row.currency)
-            + position.owed(AccountKind::RefundPayable, &row.currency);
-        let paid = paid.unwrap_or_default().max(owed);
+        let position = Position::of_order(&mut *conn, self.key).await?;
+        let of_customer = position.owed(AccountKind::Customer, &row.currency);
+        let owed = of_customer + position.owed(AccountKind::RefundPayable, &row.currency);
+        let mut paid = paid.unwrap_or_default().max(owed);
+        // Where its customer is owed nothing, no more is given back than was decided on.
+        if of_customer > Decimal::ZERO {
+            let given_back = refunds_of_order(conn, order.number(), &row.currency).await?;
+            paid = paid.max(of_customer + given_back);
+        }
         let worth = row.fiat.checked_mul(paid).and_then(|product| product.checked_div(row.due));
         Ok(worth.unwrap_or(Decimal::MAX).max(row.fiat))
     }

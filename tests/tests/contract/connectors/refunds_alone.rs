@@ -4,7 +4,7 @@ use rampart_tests::answer::Answer;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::purchase::{live, paid, payable_order};
-use super::refunds::arrivals;
+use super::refunds::{arrivals, refunded};
 use super::*;
 
 /// An operator who gives back at most 100 of an order alone, an order of 100 for which 130 came in, and
@@ -68,4 +68,16 @@ async fn a_refund_by_hand_in_place_of_a_command_counts_once() {
     assert_eq!(desk.by_command(40).await, 200);
     assert_eq!(desk.by_hand("2", 40).await, 201);
     assert_eq!(desk.by_command(1).await, 202);
+}
+
+#[tokio::test]
+async fn an_order_that_is_given_back_counts_with_its_refunds_by_command() {
+    let context = TestContext::with(|settings| settings.operators.payment_alone_max = 100).await;
+    let desk = Desk::new(&context).await;
+    let path = format!("/admin/v1/orders/{}/events", desk.order.id);
+    let rest = json!({"event": "refund", "reason": "the rest"});
+    assert_eq!(desk.by_command(60).await, 200);
+    let command = desk.connector.answer_next("done", Value::Null).await;
+    desk.connector.event(refunded(&command, 60)).await.assert_status(200);
+    assert_eq!(desk.call(&path, rest).await.status(), 202, "130 in all");
 }
