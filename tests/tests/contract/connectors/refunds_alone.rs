@@ -3,12 +3,12 @@
 use rampart_tests::answer::Answer;
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, paid, payable_order};
-use super::refunds::{arrivals, refunded};
+use super::purchase::{live, paid, paid_order, payable_order};
+use super::refunds::{again, arrivals, refunded};
 use super::*;
 
-/// An operator who gives back at most 100 of an order alone, an order of 100 for which 130 came in, and
-/// its connector.
+/// An operator who gives back at most 100 of an order alone, an order with its first payment, and its
+/// connector.
 struct Desk<'a> {
     context: &'a TestContext,
     token: String,
@@ -18,11 +18,16 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
+    /// With an order of 100 for which 130 came in.
     async fn new(context: &'a TestContext) -> Self {
         let (acme, connector) = live(context).await;
         let order = payable_order(&acme, &connector, 100).await;
         connector.event(paid(&order, 130)).await.assert_status(200);
-        let payment = arrivals(context, &order).await.remove(0);
+        Self::of(context, connector, order).await
+    }
+
+    async fn of(context: &'a TestContext, connector: Connector, order: OrderFixture) -> Self {
+        let payment = arrivals(context, &order).await.pop().unwrap();
         let token = context.operator("ada", &["treasury"]).await;
         Self { context, token, connector, order, payment }
     }
@@ -80,4 +85,18 @@ async fn an_order_that_is_given_back_counts_with_its_refunds_by_command() {
     let command = desk.connector.answer_next("done", Value::Null).await;
     desk.connector.event(refunded(&command, 60)).await.assert_status(200);
     assert_eq!(desk.call(&path, rest).await.status(), 202, "130 in all");
+}
+
+#[tokio::test]
+async fn what_the_edge_gives_back_by_itself_is_no_operators_decision() {
+    let context = TestContext::with(|settings| settings.operators.payment_alone_max = 100).await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    connector.event(again(&order)).await.assert_status(200);
+    let desk = Desk::of(&context, connector, order).await;
+    assert_eq!(desk.by_command(100).await, 200);
+    for _ in 0..2 {
+        let command = desk.connector.answer_next("done", Value::Null).await;
+        assert_eq!(command["kind"], "payment.refund", "both payments are given back");
+    }
 }
