@@ -2,6 +2,7 @@
 //! nothing is too wide or too heavy, and it looks as its picture does.
 
 mod console;
+mod details;
 mod docs;
 mod passkeys;
 mod portal;

@@ -75,20 +75,27 @@ async fn set_up(edge: &Edge) {
     edge.admin(Method::POST, staff, invited).await.assert_status(201);
 }
 
+/// Signs in as a new operator who may do everything; the start of the console's URLs.
+pub(super) async fn sign_in(visitor: &Visitor, edge: &Edge) -> String {
+    let new = json!({"name": "ada", "roles": ["owner"]});
+    let made = edge.admin(Method::POST, "/admin/v1/operators", new).await.assert_status(201).json();
+    let console = format!("http://{}/console", edge.admin);
+    visitor.browser.open(&console).await;
+    visitor.browser.enter("input[name=token]", made["token"].as_str().unwrap()).await;
+    visitor.browser.click("button.main").await;
+    visitor.browser.shows("Overview").await;
+    console
+}
+
 #[tokio::test]
 async fn the_console_looks_as_it_should() {
     let edge = edge().await;
     let order = paid_order(&edge).await.to_string();
     let reconciliation = reconciliation(&edge).await;
     set_up(&edge).await;
-    let new = json!({"name": "ada", "roles": ["owner"]});
-    let made = edge.admin(Method::POST, "/admin/v1/operators", new).await.assert_status(201).json();
     let mut visitor = Visitor::start().await;
-    let console = format!("http://{}/console", edge.admin);
-    visitor.visit("console-sign-in", &console).await;
-    visitor.browser.enter("input[name=token]", made["token"].as_str().unwrap()).await;
-    visitor.browser.click("button.main").await;
-    visitor.browser.shows("Overview").await;
+    visitor.visit("console-sign-in", &format!("http://{}/console", edge.admin)).await;
+    let console = sign_in(&visitor, &edge).await;
     for (name, path) in PAGES {
         let path = path.replace("{order}", &order).replace("{reconciliation}", &reconciliation);
         let url = format!("{console}{path}");
