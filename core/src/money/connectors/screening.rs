@@ -208,7 +208,8 @@ impl SealedScreening {
             &column(screenings, |one| one.command.state) as &[&str],
             &column(screenings, |one| one.command.delay_ms),
             &column(screenings, |one| one.command.sealed_result.as_deref()) as &[Option<&[u8]>],
-            &column(screenings, |one| one.command.trace.traceparent.as_deref()) as &[Option<&str>],
+            &column(screenings, |one| one.command.trace.traceparent.as_deref())
+                as &[Option<&str>],
             &column(screenings, |one| one.command.trace.tracestate.as_deref()) as &[Option<&str>],
         )
         .fetch_one(conn)

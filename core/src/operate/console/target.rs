@@ -256,7 +256,11 @@ async fn plain(
         (facts(&read, subject.facts))
         (subject.actions(visit, ids, &read))
     };
-    Ok(Page::new(format!("{} {}", subject.name, ids.join(" ")), subject.section, body))
+    let mut title = format!("{} {}", subject.name, ids.join(" "));
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    Ok(Page::new(title, subject.section, body))
 }
 
 /// The part above a list.

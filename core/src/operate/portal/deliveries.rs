@@ -175,7 +175,9 @@ impl StaffPage for Show {
                 }
                 dt { "Made" } dd { (time(delivery.created_at)) }
             }
-            (visit.button_to(&format!("/portal/deliveries/{id}/resend"), "Send it again"))
+            div.row {
+                (visit.button_to(&format!("/portal/deliveries/{id}/resend"), "Send it again"))
+            }
             h2 { "Request" }
             (request(&delivery.url, delivery.event_id, &sent))
             h2 { "Attempts" }

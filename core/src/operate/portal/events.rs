@@ -150,13 +150,14 @@ impl StaffPage for ShowOne {
         drop(conn);
         let shown: &Value = &event.payload;
         let data = serde_json::to_string_pretty(shown).unwrap_or_default();
+        let redeliver = format!("{PATH}/{id}/redeliver");
         let body = html! {
             dl {
                 dt { "Type" } dd { (event.kind) }
                 dt { "Time" } dd { (time(event.created_at)) }
                 dt { "Id" } dd { code { (id) } }
             }
-            (visit.button_to(&format!("{PATH}/{id}/redeliver"), "Send it again to everybody who listens"))
+            div.row { (visit.button_to(&redeliver, "Send it again to everybody who listens")) }
             h2 { "Data" }
             pre tabindex="0" { (data) }
             h2 { "Deliveries" }

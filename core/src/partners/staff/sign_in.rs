@@ -35,7 +35,8 @@ pub(crate) enum SignIn {
     Wrong,
 }
 
-/// Signs a staff member in who comes from `peer`. An unknown address takes as long as a wrong password.
+/// Signs a staff member in who comes from `peer`. An unknown address takes as long as a wrong
+/// password.
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
