@@ -7,8 +7,8 @@ use super::store::MANUAL;
 use crate::platform::db::Connection;
 
 /// The sum of what operators give back of an order in this currency: what they have asked for, and
-/// what they have given back by hand. What was given back by hand in place of a command, or because
-/// no connector does so, counts once.
+/// what they have given back by hand or by the order's event. What was given back so in place of a
+/// command, or because no connector does it, counts once.
 ///
 /// # Errors
 /// The database's.
@@ -56,7 +56,9 @@ pub(crate) async fn refunds_of_order(
                 where e.client_id = p.client_id and e.payment_id = p.payment_id
                     and e.kind = 'refunded' and a.kind = 'refund_payable'
             ) taken
-            where p.order_id = $1 and p.currency = $2 and p.kind = 'refunded' and p.connector = $3
+            where p.order_id = $1 and p.currency = $2 and p.kind = 'refunded'
+                -- an event's payment has its provider's connector, and its own id for a reference
+                and (p.connector = $3 or p.provider_reference = p.payment_id::text)
         )
         select asked.by_command + asked.by_hand + made.amount
             - least(asked.by_hand, made.of_set_aside) as "sum!"

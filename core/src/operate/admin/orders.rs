@@ -59,16 +59,23 @@ impl FoundOrder {
     }
 
     /// The order's worth in its fiat currency: its fiat amount, or at its own price what was paid
-    /// for it, or is owed to its payer, with what operators have given back of it before, whichever
-    /// is more.
-    async fn worth(self, conn: &mut Connection, paid: Option<Decimal>) -> Result<Decimal> {
+    /// for it or is owed to its payer, whichever is more. An event that gives the rest of it back
+    /// counts with what operators have given back of it before.
+    async fn worth(
+        self,
+        conn: &mut Connection,
+        paid: Option<Decimal>,
+        gives_back: bool,
+    ) -> Result<Decimal> {
         let OrderKey { client, order } = self.key;
         let row = sqlx::query!(
             r#"
-            select fiat_amount as "fiat!", fiat_amount as "due!", fiat_currency as "currency!"
+            select fiat_amount as "fiat!", fiat_amount as "due!", fiat_currency as "currency!",
+                crypto_currency as "crypto!"
             from buy_order where client_id = $1 and order_id = $2 and not $3
             union all
-            select fiat_amount as "fiat!", crypto_amount as "due!", crypto_currency as "currency!"
+            select fiat_amount as "fiat!", crypto_amount as "due!", crypto_currency as "currency!",
+                crypto_currency as "crypto!"
             from sell_order where client_id = $1 and order_id = $2 and $3
             "#,
             client.uuid(),
@@ -78,11 +85,15 @@ impl FoundOrder {
         .fetch_one(&mut *conn)
         .await?;
         let position = Position::of_order(&mut *conn, self.key).await?;
-        let of_customer = position.owed(AccountKind::Customer, &row.currency);
+        let mut of_customer = position.owed(AccountKind::Customer, &row.currency);
         let owed = of_customer + position.owed(AccountKind::RefundPayable, &row.currency);
         let mut paid = paid.unwrap_or_default().max(owed);
+        if gives_back && position.is_executed(&row.crypto) {
+            // The exchange is undone first.
+            of_customer += row.due;
+        }
         // Where its customer is owed nothing, no more is given back than was decided on.
-        if of_customer > Decimal::ZERO {
+        if gives_back && of_customer > Decimal::ZERO {
             let given_back = refunds_of_order(conn, order.number(), &row.currency).await?;
             paid = paid.max(of_customer + given_back);
         }

@@ -1,5 +1,7 @@
-//! Refunds of one order by command and by hand, which one operator may not decide alone together.
+//! Refunds of one order by command, by hand and by its event, which one operator may not decide alone
+//! together.
 
+use rampart_core::platform::settings::{Settings, Unexpected};
 use rampart_tests::answer::Answer;
 use rampart_tests::order_fixture::OrderFixture;
 
@@ -37,6 +39,25 @@ impl<'a> Desk<'a> {
         self.context.admin_as(Some(&self.token), Method::POST, path, body).await
     }
 
+    /// With an order of 100 that is executed, and a second payment of 60, which waits for the
+    /// operator.
+    async fn paid_twice(context: &'a TestContext) -> Self {
+        let (acme, connector) = live(context).await;
+        let order = paid_order(&acme, &connector).await;
+        let mut second = again(&order);
+        second["amount"] = json!(60);
+        connector.event(second).await.assert_status(200);
+        let mut payments = arrivals(context, &order).await.into_iter();
+        let payment = payments.find(|one| one["providerReference"] == "pay-again").unwrap();
+        Self { payment, ..Self::of(context, connector, order).await }
+    }
+
+    /// Gives the rest of the order back by its event: the status of the answer.
+    async fn by_event(&self) -> u16 {
+        let path = format!("/admin/v1/orders/{}/events", self.order.id);
+        self.call(&path, json!({"event": "refund", "reason": "the rest"})).await.status()
+    }
+
     /// Asks the connector to give an amount back: the status of the answer.
     async fn by_command(&self, amount: u32) -> u16 {
         let path = format!("/admin/v1/payments/{}/refund", self.payment["id"].as_str().unwrap());
@@ -49,6 +70,12 @@ impl<'a> Desk<'a> {
             "orderId": self.order.id, "providerReference": reference, "reason": "at the counter"});
         self.call("/admin/v1/payments", given_back).await.status()
     }
+}
+
+/// At most 100 are given back alone, and a second payment waits.
+fn holding(settings: &mut Settings) {
+    settings.operators.payment_alone_max = 100;
+    settings.payments.unexpected = Unexpected::Hold;
 }
 
 #[tokio::test]
@@ -79,12 +106,26 @@ async fn a_refund_by_hand_in_place_of_a_command_counts_once() {
 async fn an_order_that_is_given_back_counts_with_its_refunds_by_command() {
     let context = TestContext::with(|settings| settings.operators.payment_alone_max = 100).await;
     let desk = Desk::new(&context).await;
-    let path = format!("/admin/v1/orders/{}/events", desk.order.id);
-    let rest = json!({"event": "refund", "reason": "the rest"});
     assert_eq!(desk.by_command(60).await, 200);
     let command = desk.connector.answer_next("done", Value::Null).await;
     desk.connector.event(refunded(&command, 60)).await.assert_status(200);
-    assert_eq!(desk.call(&path, rest).await.status(), 202, "130 in all");
+    assert_eq!(desk.by_event().await, 202, "130 in all");
+}
+
+#[tokio::test]
+async fn an_executed_order_that_is_given_back_counts_with_its_refunds_by_command() {
+    let context = TestContext::with(holding).await;
+    let desk = Desk::paid_twice(&context).await;
+    assert_eq!(desk.by_command(60).await, 200);
+    assert_eq!(desk.by_event().await, 202, "160 in all");
+}
+
+#[tokio::test]
+async fn a_refund_by_command_counts_with_its_order_that_was_given_back() {
+    let context = TestContext::with(holding).await;
+    let desk = Desk::paid_twice(&context).await;
+    assert_eq!(desk.by_event().await, 200);
+    assert_eq!(desk.by_command(1).await, 202, "101 in all");
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ impl Endpoint for ApplyOrderEvent {
             order.check_paid(core, amount).await?;
         }
         let mut conn = core.db.acquire().await?;
-        let worth = order.worth(&mut conn, reported).await?;
+        let worth = order.worth(&mut conn, reported, event.event.gives_back()).await?;
         Ok(approvals::exceeds_alone(core, worth))
     }
 
@@ -161,7 +161,12 @@ impl Name {
 
     /// True if it books money or coins.
     const fn moves_money(self) -> bool {
-        self.reports_payment() || matches!(self, Self::Refund)
+        self.reports_payment() || self.gives_back()
+    }
+
+    /// True if it gives back what is left of its order.
+    const fn gives_back(self) -> bool {
+        matches!(self, Self::Refund)
     }
 }
 
@@ -266,7 +271,7 @@ async fn apply(
     operator: &Operator,
 ) -> Result<(Applied, Option<Applied>)> {
     let (FoundOrder { key, side }, actor) = (order, operator.actor());
-    let moves_money = event.event.moves_money();
+    let (moves_money, gives_back) = (event.event.moves_money(), event.event.gives_back());
     let reference = event.reference.clone().filter(|_| side == Side::Buy);
     if let Some(reference) = &reference {
         // It comes before the order.
@@ -276,14 +281,14 @@ async fn apply(
         Side::Buy => {
             let event = event.into_order_event()?;
             if moves_money {
-                check_persons(conn, core, order, &event, operator).await?;
+                check_persons(conn, core, order, &event, gives_back, operator).await?;
             }
             apply_in(conn, core, key, &event, actor).await
         }
         Side::Sell => {
             let event = event.into_sale_event()?;
             if moves_money {
-                check_persons(conn, core, order, &event, operator).await?;
+                check_persons(conn, core, order, &event, gives_back, operator).await?;
             }
             apply_in(conn, core, key, &event, actor).await
         }
@@ -312,11 +317,12 @@ async fn check_persons<E: Event>(
     core: &Core,
     order: FoundOrder,
     event: &E,
+    gives_back: bool,
     operator: &Operator,
 ) -> Result<()> {
     permit(conn, core, order.key, event).await.map_err(refusal)?;
     let (reported, _) = event.payment();
-    let worth = order.worth(conn, reported).await?;
+    let worth = order.worth(conn, reported, gives_back).await?;
     if approvals::exceeds_alone(core, worth) {
         approvals::require(operator)?;
     }
