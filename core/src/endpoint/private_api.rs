@@ -33,7 +33,7 @@ pub(crate) async fn reply(
 ) -> Reply {
     // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
     let result = PoolKind::Operators.run(Box::pin(answering)).await;
-    let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error));
+    let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error, request_id));
     reply.set("x-request-id", request_id);
     reply.set("cache-control", "no-store");
     // Operators open files that users have sent: what such a file is, its sender does not decide.
@@ -72,10 +72,11 @@ pub(crate) async fn run<C: Any + Clone + Send + Sync>(
 ) -> Reply {
     let FoundRoute { route, params } = found;
     let (mut proven, now) = (Extensions::new(), core.clock.now());
+    let request_id = head.request_id.clone();
     proven.insert(caller);
     let input = Input { head, body, upload: None, document: Value::Null, params, now, proven };
     let result = route.run(Arc::clone(core), None, input).await;
-    let reply = result.unwrap_or_else(|error| plain_error::reply(&error));
+    let reply = result.unwrap_or_else(|error| plain_error::reply(&error, &request_id));
     if !route.declares_status(reply.status) {
         tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
     }

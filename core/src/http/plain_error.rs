@@ -5,25 +5,36 @@ use serde_json::json;
 
 use crate::http::reply::Reply;
 use crate::platform::error::{Denial, Error, Refusal, Violation};
+use crate::platform::telemetry::TraceScope;
 
 /// The reply to an error. A failure's cause is logged here, once.
-pub fn reply(error: &Error) -> Reply {
-    let (status, reason) = match error {
-        Error::Denied(denial) => (denial.status(), denial.reason().to_owned()),
-        Error::Refused(refusal) => (StatusCode::UNPROCESSABLE_ENTITY, sentences(refusal)),
-        Error::Failed(failure) => {
-            tracing::error!(%error, "a private call failed");
-            (failure.refusal().status(), "something went wrong on our side".to_owned())
-        }
-    };
-    let body = json!({ "error": reason }).to_string();
-    let mut reply = Reply::with_body(status, "application/json", body.into());
+pub fn reply(error: &Error, request_id: &str) -> Reply {
     match error {
-        Error::Denied(denial) => denial.set_headers(&mut reply),
-        Error::Failed(failure) => failure.refusal().set_headers(&mut reply),
-        Error::Refused(_) => {}
+        Error::Denied(denial) => denied(denial),
+        Error::Refused(refusal) => {
+            with_reason(StatusCode::UNPROCESSABLE_ENTITY, &sentences(refusal))
+        }
+        Error::Failed(failure) => {
+            let trace_id = TraceScope::current().trace_id();
+            tracing::error!(request_id, trace_id, %error, "a private call failed");
+            let refusal = failure.refusal();
+            let mut reply = with_reason(refusal.status(), "something went wrong on our side");
+            refusal.set_headers(&mut reply);
+            reply
+        }
     }
+}
+
+/// The reply to a denial.
+pub fn denied(denial: &Denial) -> Reply {
+    let mut reply = with_reason(denial.status(), denial.reason());
+    denial.set_headers(&mut reply);
     reply
+}
+
+fn with_reason(status: StatusCode, reason: &str) -> Reply {
+    let body = json!({ "error": reason }).to_string();
+    Reply::with_body(status, "application/json", body.into())
 }
 
 impl Denial {
@@ -56,7 +67,7 @@ mod tests {
     #[test]
     fn a_refusal_is_told_in_sentences_and_not_by_its_codes() {
         let error = Error::with_detail(Code::CurrencyPairUnknown, "BTC-XXX");
-        let reply = reply(&error);
+        let reply = reply(&error, "");
         assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(&*reply.body, br#"{"error":"The currency pair is unknown. (BTC-XXX)"}"#);
     }
@@ -70,7 +81,7 @@ mod tests {
             (Error::invariant("read"), 500, false),
             (denied(StatusCode::CONFLICT), 409, false),
         ] {
-            let reply = reply(&error);
+            let reply = reply(&error, "");
             assert_eq!(reply.status.as_u16(), status);
             assert_eq!(reply.headers.contains_key("retry-after"), is_told, "{status}");
         }

@@ -71,12 +71,14 @@ impl Gateway {
                 PrivateListener::Connectors => self.core.connectors(head, body).await,
                 PrivateListener::Operations => match body.read(false).await {
                     Ok(_) => self.answer_operations(&head).await,
-                    Err(error) => plain_error::reply(&error),
+                    Err(error) => plain_error::reply(&error, &head.request_id),
                 },
             }
         });
         let reply = contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
             WorkFailure::Panicked => {
+                let (request_id, trace_id) = (&*context.request_id, context.trace_id());
+                tracing::error!(request_id, trace_id, "a private call panicked");
                 error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")
             }
             WorkFailure::TimedOut => {
@@ -155,7 +157,7 @@ fn refuse_body(why: BodyError) -> Denial {
 
 /// `{"error":"…"}`, as section 11 of the contract has it.
 pub(super) fn error(status: StatusCode, message: &'static str) -> Reply {
-    plain_error::reply(&Denial::new(status, message).into())
+    plain_error::denied(&Denial::new(status, message))
 }
 
 #[cfg(test)]

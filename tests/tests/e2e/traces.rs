@@ -100,6 +100,24 @@ async fn the_line_of_a_failure_names_the_trace() {
 }
 
 #[tokio::test]
+async fn the_line_of_an_operators_failure_names_request_and_trace() {
+    let collector = Receiver::start().await;
+    let edge = traced(&collector, "1").await;
+    let db = cluster::pool(edge.setup().database()).await;
+    sqlx::query("alter table buy_order rename to away").execute(&db).await.unwrap();
+    let asked = Protocol::Http1.client().get(format!("http://{}/admin/v1/orders", edge.admin));
+    let asked = asked.bearer_auth(ADMIN_TOKEN).header("x-request-id", "the-search");
+    assert_eq!(asked.send().await.unwrap().status(), 500);
+    until("the failure is logged", SOON, async || {
+        let lines = edge.process.err();
+        let failed = lines.iter().find(|line| line.contains("a private call failed"))?;
+        assert!(failed.contains("the-search") && failed.contains("trace_id"), "{failed}");
+        Some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_line_of_a_policys_failure_names_the_trace() {
     let edge = Edge::start().await;
     let partner = edge.partner("traced").await.authenticated().await;

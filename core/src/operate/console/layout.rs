@@ -105,7 +105,7 @@ pub(super) fn render_signed_out(status: StatusCode, title: &str, body: &Markup) 
 
 /// The page of an error: of a refusal in words, of a failure with what support looks for in the log.
 pub(in crate::operate) fn render_error(error: &Error, request_id: &str) -> Reply {
-    let plain = plain_error::reply(error);
+    let plain = plain_error::reply(error, request_id);
     let wait = plain.headers.get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
     let reason = match (error, wait) {
         (Error::Failed(_), Some(seconds)) => {

@@ -111,7 +111,7 @@ impl Visit<'_> {
         };
         // On the heap: a page makes several calls, whose states would not fit on the stack together.
         let served = Box::pin(serve(self.core, self.session.operator.clone(), head, bytes)).await;
-        served.unwrap_or_else(|error| plain_error::reply(&error))
+        served.unwrap_or_else(|error| plain_error::reply(&error, &self.head.request_id))
     }
 
     /// Reads what a call shows.
