@@ -85,6 +85,32 @@ async fn processes_that_migrate_at_once_take_turns() {
 }
 
 #[tokio::test]
+async fn a_process_waits_for_its_turn_outside_of_transactions() {
+    let database = cluster::empty_database().await;
+    let pool = cluster::pool(&database).await;
+    let setup = Setup::over(&database);
+    let mut other = pool.begin().await.unwrap();
+    let take = "select pg_advisory_xact_lock(x'72616d70617274'::bigint)";
+    sqlx::query(take).execute(&mut *other).await.unwrap();
+    let pid = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *other).await;
+    let pid: i32 = pid.unwrap();
+    let waiting = "with own as (select * from pg_stat_activity \
+             where datname = current_database() and pid <> $1) \
+         select exists (select from own where state = 'idle' and query = 'rollback') \
+             and not exists (select from own where state like 'idle in transaction%')";
+    let look = async || {
+        let waits = sqlx::query_scalar(waiting).bind(pid).fetch_one(&pool).await.unwrap();
+        Some(()).filter(|()| waits)
+    };
+    let begin = async {
+        until("it waits without a transaction", SOON, look).await;
+        other.rollback().await.unwrap();
+    };
+    let ((status, _, error), ()) = tokio::join!(run("migrate", &setup), begin);
+    assert_eq!((status, &*error), (Some(0), ""));
+}
+
+#[tokio::test]
 async fn a_migration_that_finds_a_lock_gives_up_and_is_undone() {
     let database = cluster::empty_database().await;
     let pool = cluster::pool(&database).await;

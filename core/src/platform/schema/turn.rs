@@ -9,14 +9,17 @@ use sqlx::{
 /// The key of the lock that one migrating process holds at a time: "rampart" in ASCII.
 const LOCK_KEY: i64 = 0x0072_616d_7061_7274;
 
+/// Begins the transaction that holds the lock, however long nothing is asked in it.
+const BEGIN: &str = "begin; set local idle_in_transaction_session_timeout = 0";
+
 /// Interval at which a process asks whether another one still migrates.
 const TURN_POLL: Duration = Duration::from_millis(100);
 
 /// Waits until no other process migrates. The transaction holds the lock, which a session would leave
 /// behind on a pooler's connection.
 ///
-/// It asks again and again instead of waiting in one statement: that statement's snapshot would be in
-/// the way of an index that the other process creates concurrently.
+/// It asks again and again, each time in a transaction of its own: an index that the other process
+/// creates concurrently waits for the end of every transaction that it has seen with a snapshot.
 #[expect(
     clippy::disallowed_methods,
     reason = "a lock of Postgres that is waited for holds a snapshot"
@@ -26,7 +29,9 @@ pub(super) async fn take(
 ) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
     let mut turn = begin(connection).await?;
     while !try_take(&mut turn).await? {
+        turn.execute("rollback").await?;
         tokio::time::sleep(TURN_POLL).await;
+        turn.execute(BEGIN).await?;
     }
     Ok(turn)
 }
@@ -35,7 +40,7 @@ pub(super) async fn take(
 pub(super) async fn begin(
     connection: &mut PgConnection,
 ) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
-    connection.begin_with("begin; set local idle_in_transaction_session_timeout = 0").await
+    connection.begin_with(BEGIN).await
 }
 
 /// Takes the lock of migrating processes; `false` if another one has it.
