@@ -23,7 +23,7 @@ pub struct RateLimits {
     /// `authenticate` and `refresh`, per user name and per address.
     pub credentials: Quota,
     /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff, per
-    /// e-mail address and network (/24 in IPv4, /48 in IPv6).
+    /// e-mail address and network (/24 in IPv4, /48 in IPv6), beside 60 a minute per e-mail address.
     pub login: Quota,
     /// Login, reset-password and exists, for all addresses of a client.
     pub client_login: Quota,
