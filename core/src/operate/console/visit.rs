@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LINK};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Core;
 use crate::endpoint::Route;
@@ -111,7 +111,9 @@ impl Visit<'_> {
         };
         // On the heap: a page makes several calls, whose states would not fit on the stack together.
         let served = Box::pin(serve(self.core, self.session.operator.clone(), head, bytes)).await;
-        served.unwrap_or_else(|error| plain_error::reply(&error, &self.head.request_id))
+        let request_id = &*self.head.request_id;
+        let reply = served.unwrap_or_else(|error| plain_error::reply(&error, request_id));
+        naming_request(reply, request_id)
     }
 
     /// Reads what a call shows.
@@ -167,6 +169,19 @@ impl Visit<'_> {
     }
 }
 
+/// The answer of a call, the reason of a failure with what support looks for in the log: also where
+/// the answer is kept for a second click, which is another request.
+fn naming_request(reply: Reply, request_id: &str) -> Reply {
+    match Refused::of(&reply) {
+        Some(Refused { status, reason }) if status.is_server_error() => {
+            let reason = format!("{}. Request: {request_id}", reason.trim_end_matches('.'));
+            let body = json!({ "error": reason }).to_string().into();
+            Reply { body, ..reply }
+        }
+        _ => reply,
+    }
+}
+
 /// A segment of a path.
 pub(super) fn segment(text: &str) -> String {
     uri::escape(text)
@@ -185,6 +200,24 @@ pub(super) fn fill(pattern: &str, values: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_names_its_request_and_a_refusal_says_what_it_said() {
+        let reason = |status: StatusCode, body: &'static str| {
+            let reply = Reply::with_body(status, "application/json", body.into());
+            Refused::of(&naming_request(reply, "7")).map(|refused| refused.reason)
+        };
+        for (status, body, wanted) in [
+            (500, r#"{"error":"it broke"}"#, Some("it broke. Request: 7")),
+            (503, r#"{"error":"Not now."}"#, Some("Not now. Request: 7")),
+            (502, "<html>", Some("The call failed; see the log. Request: 7")),
+            (409, r#"{"error":"Not now."}"#, Some("Not now.")),
+            (200, r#"{"error":"it broke"}"#, None),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(reason(status, body).as_deref(), wanted, "{status}");
+        }
+    }
 
     #[test]
     fn values_fill_a_path_and_cannot_leave_it() {

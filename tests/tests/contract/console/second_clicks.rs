@@ -102,3 +102,32 @@ async fn a_second_click_sees_why_the_first_was_refused() {
     let second = ada.post(path, &members).await.assert(422, "at most 255 characters");
     assert_ne!(first.csrf_token(), second.csrf_token(), "each page has a form of its own");
 }
+
+#[tokio::test]
+async fn a_page_names_the_request_whose_call_failed() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let path = "/console/partners/~/create";
+    let csrf_token = ada.get(path).await.csrf_token();
+    let away = "alter table audit rename to away";
+    sqlx::query(away).execute(context.db()).await.unwrap();
+    ada.get("/console/audit")
+        .await
+        .assert(500, "This does not work at the moment")
+        .assert(500, "something went wrong on our side. Request: test-request");
+    // The second click is another request, and shows the one that did it.
+    let form = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([("slug", "acme"), ("name", "Acme"), ("mode", "test")])
+        .append_pair("csrfToken", &csrf_token)
+        .finish();
+    for request_id in ["first", "second"] {
+        let mut head = ada.head(Method::POST, path);
+        let media_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        head.headers.insert("content-type", media_type);
+        head.request_id = request_id.to_owned();
+        let reply = Box::pin(context.core().admin(head, Bytes::from(form.clone()))).await;
+        let text = std::str::from_utf8(&reply.body).unwrap();
+        assert_eq!(reply.status.as_u16(), 500, "{text}");
+        assert!(text.contains("our side. Request: first"), "{text}");
+    }
+}
