@@ -47,8 +47,8 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 
 use self::form::Typed;
-pub(super) use self::layout::render_error;
 use self::layout::{NAME, Page, ROOT, render};
+pub(super) use self::layout::{render_error, render_failure};
 use self::list::List;
 use self::sign_in::{SIGN_IN, led_to, redirect};
 use self::target::{Target, page};

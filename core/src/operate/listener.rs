@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
+
 use super::admin::login::console as login;
 use super::admin::operator::Operator;
 use super::admin::{browser, serve};
@@ -18,7 +20,7 @@ impl Core {
     /// console with a page, whatever has failed.
     pub async fn admin(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Reply {
         let request_id = head.request_id.clone();
-        let is_page = console::has(&head.path) && wants_page(&head.headers);
+        let is_page = is_page(&head.path, &head.headers);
         let answering = async {
             match self.answer_operator(head, body).await {
                 Err(error) if is_page => Ok(console::render_error(&error, &request_id)),
@@ -26,6 +28,15 @@ impl Core {
             }
         };
         private_api::reply(&request_id, answering).await
+    }
+
+    /// The answer to a request of the operators' listener whose call came to no end: `plain`, or a
+    /// page for a browser that asks for the console.
+    pub fn admin_failed(path: &str, headers: &HeaderMap, request_id: &str, plain: Reply) -> Reply {
+        match is_page(path, headers) {
+            true => console::render_failure(&plain, request_id),
+            false => plain,
+        }
     }
 
     async fn answer_operator(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Result<Reply> {
@@ -40,4 +51,9 @@ impl Core {
         let operator = Operator::log_in(self, &head).await?;
         serve(self, operator, head, body.read(true).await?).await
     }
+}
+
+/// True for a browser's request of a page of the console.
+fn is_page(path: &str, headers: &HeaderMap) -> bool {
+    console::has(path) && wants_page(headers)
 }

@@ -1,4 +1,5 @@
-//! The listeners for operators, connectors and operations: JSON errors, and no credential of a partner.
+//! The listeners for operators, connectors and operations: errors in JSON, or as pages of the console,
+//! and no credential of a partner.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::HOST;
 use http::uri::Authority;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use pingora_core::protocols::http::ServerSession;
+use rampart_core::Core;
 use rampart_core::http::plain_error;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::{BODY_BYTES_MAX, Head, UnreadBody};
@@ -75,15 +77,12 @@ impl Gateway {
                 },
             }
         });
-        let reply = contain(work, ANSWER_MAX).await.unwrap_or_else(|failure| match failure {
-            WorkFailure::Panicked => {
-                let (request_id, trace_id) = (&*context.request_id, context.trace_id());
-                tracing::error!(request_id, trace_id, "a private call panicked");
-                error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")
-            }
-            WorkFailure::TimedOut => {
-                error(StatusCode::SERVICE_UNAVAILABLE, "the call took too long")
-            }
+        let answered = contain(work, ANSWER_MAX).await;
+        let reply = answered.unwrap_or_else(|failure| {
+            let (request_id, trace_id) = (&*context.request_id, context.trace_id());
+            tracing::error!(request_id, trace_id, ?failure, "a private call came to no end");
+            let request = session.req_header();
+            unanswered(failure, listener, request.uri.path(), &request.headers, request_id)
         });
         // The memory of the body was in use until now.
         drop(share);
@@ -155,6 +154,26 @@ fn refuse_body(why: BodyError) -> Denial {
     Denial::new(status, message)
 }
 
+/// The answer to a call that came to no end, as its caller reads it.
+fn unanswered(
+    failure: WorkFailure,
+    listener: PrivateListener,
+    path: &str,
+    headers: &HeaderMap,
+    request_id: &str,
+) -> Reply {
+    let plain = match failure {
+        WorkFailure::Panicked => {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "the call failed; see the log")
+        }
+        WorkFailure::TimedOut => error(StatusCode::SERVICE_UNAVAILABLE, "the call took too long"),
+    };
+    match listener {
+        PrivateListener::Operators => Core::admin_failed(path, headers, request_id, plain),
+        PrivateListener::Connectors | PrivateListener::Operations => plain,
+    }
+}
+
 /// `{"error":"…"}`, as section 11 of the contract has it.
 pub(super) fn error(status: StatusCode, message: &'static str) -> Reply {
     plain_error::denied(&Denial::new(status, message))
@@ -162,7 +181,34 @@ pub(super) fn error(status: StatusCode, message: &'static str) -> Reply {
 
 #[cfg(test)]
 mod tests {
+    use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+
+    use super::PrivateListener::{Connectors, Operators};
+    use super::WorkFailure::{Panicked, TimedOut};
     use super::*;
+
+    #[test]
+    fn a_browser_at_the_console_is_shown_a_page_of_a_call_without_end() {
+        let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+        let orders = "/console/orders";
+        for (failure, listener, path, accept, wanted) in [
+            (TimedOut, Operators, orders, browser, (503, "try again in 2 s. Request: id-7")),
+            (Panicked, Operators, orders, browser, (500, "on our side. Request: id-7")),
+            (TimedOut, Operators, orders, "*/*", (503, "{\"error\":\"the call took too long\"}")),
+            (Panicked, Operators, "/admin/v1/orders", browser, (500, "{\"error\":\"the call")),
+            (TimedOut, Connectors, orders, browser, (503, "{\"error\":\"the call took")),
+        ] {
+            let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+            let reply = unanswered(failure, listener, path, &headers, "id-7");
+            let text = std::str::from_utf8(&reply.body).unwrap();
+            let (status, words) = wanted;
+            assert_eq!(reply.status.as_u16(), status, "{text}");
+            assert!(text.contains(words), "{words}: {text}");
+            let is_page = reply.headers[CONTENT_TYPE].as_bytes().starts_with(b"text/html");
+            assert_eq!(is_page, !words.contains("error"), "{text}");
+            assert_eq!(reply.headers.contains_key(RETRY_AFTER), failure == TimedOut, "{text}");
+        }
+    }
 
     #[test]
     fn only_names_of_this_listener_are_its_own() {

@@ -106,22 +106,33 @@ pub(super) fn render_signed_out(status: StatusCode, title: &str, body: &Markup) 
 /// The page of an error: of a refusal in words, of a failure with what support looks for in the log.
 pub(in crate::operate) fn render_error(error: &Error, request_id: &str) -> Reply {
     let plain = plain_error::reply(error, request_id);
+    match error {
+        Error::Failed(_) => render_failure(&plain, request_id),
+        Error::Denied(_) | Error::Refused(_) => {
+            let reason = Refused::of(&plain).map_or_else(String::new, |refused| refused.reason);
+            render_plain(&plain, &reason)
+        }
+    }
+}
+
+/// The page of a failure that is `plain` to a program.
+pub(in crate::operate) fn render_failure(plain: &Reply, request_id: &str) -> Reply {
     let wait = plain.headers.get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
-    let reason = match (error, wait) {
-        (Error::Failed(_), Some(seconds)) => {
-            format!("Please try again in {seconds} s. Request: {request_id}")
-        }
-        (Error::Failed(_), None) => {
-            format!("Something went wrong on our side. Request: {request_id}")
-        }
-        _ => Refused::of(&plain).map_or_else(String::new, |refused| refused.reason),
+    let reason = match wait {
+        Some(seconds) => format!("Please try again in {seconds} s. Request: {request_id}"),
+        None => format!("Something went wrong on our side. Request: {request_id}"),
     };
+    render_plain(plain, &reason)
+}
+
+/// The page of an answer to a program, with its status and headers.
+fn render_plain(plain: &Reply, reason: &str) -> Reply {
     let title = match plain.status.is_server_error() {
         true => "This does not work at the moment",
         false => "This was refused",
     };
     let body = html! {
-        (toast(Tone::Bad, &reason))
+        (toast(Tone::Bad, reason))
         p { a href=(ROOT) { "To the overview" } }
     };
     let mut reply = render_signed_out(plain.status, title, &body);
