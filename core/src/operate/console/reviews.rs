@@ -1,6 +1,6 @@
 //! The review queue: users and orders that wait for a person.
 
-use http::Method;
+use http::{Method, StatusCode};
 use maud::{Markup, html};
 use serde_json::Value;
 use url::form_urlencoded;
@@ -98,11 +98,21 @@ pub(super) async fn show(
     let query_of_this = form_urlencoded::Serializer::new(String::new())
         .extend_pairs([("subject", subject), ("id", id)])
         .finish();
-    let (this, _) = visit.rows(&format!("/admin/v1/reviews?{query_of_this}")).await?;
+    let this = visit.rows(&format!("/admin/v1/reviews?{query_of_this}")).await;
+    let (this, _) = this.map_err(|refused| match refused.status {
+        // The query has nothing but the path's segments: they name nothing that could be reviewed.
+        StatusCode::UNPROCESSABLE_ENTITY => Refused::nothing(),
+        _ => refused,
+    })?;
     if this.is_empty() && subject == "order" {
         // It may have left the queue, or never have been.
         visit.get(&format!("/admin/v1/orders/{}", segment(id))).await?;
     }
+    let user_call = "/admin/v1/users/{uuid}";
+    let dossier = match subject == "user" && visit.may(&Method::GET, user_call) {
+        true => Some(dossier_of(visit, id).await?),
+        false => None,
+    };
     let (queue, _) = visit.rows("/admin/v1/reviews").await?;
     let is_this = |row: &&Value| row["subject"] == subject && row["id"] == id;
     let me = visit.session.operator.actor();
@@ -111,11 +121,6 @@ pub(super) async fn show(
     let screenings = match visit.may(&Method::GET, "/admin/v1/screenings") {
         true => visit.rows(&screenings_of(subject, id)).await?.0,
         false => Vec::new(),
-    };
-    let user_call = "/admin/v1/users/{uuid}";
-    let dossier = match subject == "user" && visit.may(&Method::GET, user_call) {
-        true => Some(dossier_of(visit, id).await?),
-        false => None,
     };
     let body = html! {
         (outcome(query, REVIEW.actions))

@@ -273,6 +273,16 @@ async fn a_subject_of_the_queue_is_claimed_and_released() {
     bob.submit(&format!("{path}/release"), &[("reason", "fine")]).await.assert(303, "");
     bob.get(&review).await.assert(200, "It waits for nobody any more");
     bob.get("/console/reviews/order/7").await.assert(404, "no such order");
+    let nobody = "0199a000-0000-7000-8000-0000000000ff";
+    for (path, words) in [
+        (&*format!("user/{nobody}"), "no such user"),
+        ("user/7", "no such user"),
+        (&*format!("order/{nobody}"), "no such order"),
+        ("user/ada", "no such page"),
+        ("partner/7", "no such page"),
+    ] {
+        bob.get(&format!("/console/reviews/{path}")).await.assert(404, words);
+    }
 }
 
 #[tokio::test]
