@@ -5,6 +5,7 @@ use super::row_name;
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
+use crate::platform::rate_limit::Quota;
 use rampart_types::ClientId;
 
 /// Time that a form counts once and its result is kept, in seconds: ten minutes, more than a double
@@ -21,6 +22,9 @@ pub(crate) struct FormUse {
 }
 
 impl FormUse {
+    /// The rate of a form that is counted and has no row here: once in the same time.
+    pub(crate) const QUOTA: Quota = Quota::new(1, KEPT_SECONDS.unsigned_abs(), 1);
+
     /// Uses the form up, in the transaction of its effect and before it. `None` the first time, and
     /// again ten minutes later; else what [`FormUse::keep`] has kept, which may be nothing. Of two at
     /// once, the second one waits for the first to commit.
@@ -101,5 +105,18 @@ impl FormUse {
 
     fn context(&self) -> String {
         row_name(self.client, self.route, &self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_form_without_a_row_counts_again_when_one_with_a_row_does() {
+        let kept = Duration::from_secs(KEPT_SECONDS.unsigned_abs().into());
+        assert_eq!(FormUse::QUOTA.bucket_idle(Duration::ZERO), kept);
     }
 }

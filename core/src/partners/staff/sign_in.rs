@@ -9,6 +9,7 @@ use super::session::Session;
 use crate::Core;
 use crate::auth::caller::Client;
 use crate::auth::totp::DAY_QUOTA;
+use crate::endpoint::FormUse;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -21,8 +22,6 @@ use rampart_types::{EmailAddress, StaffId};
 const NAME_QUOTA: Quota = Quota::new(60, 60, 60);
 /// Limit of mails to one address that strangers and owners ask for.
 const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
-/// Limit of a form that counts once, however often it is sent within ten minutes.
-const FORM_QUOTA: Quota = Quota::new(1, 600, 1);
 
 /// The outcome of an attempt.
 #[derive(Debug)]
@@ -148,7 +147,7 @@ pub(crate) async fn count_unknown_mail(
     form: &str,
 ) -> Result<()> {
     let sent = digest_of_unknown(partner, email, &format!("form/{form}"));
-    if !shared_bucket::take_within(&mut *conn, core, &sent, FORM_QUOTA).await?.allowed {
+    if !shared_bucket::take_within(&mut *conn, core, &sent, FormUse::QUOTA).await?.allowed {
         return Ok(());
     }
     let bucket = digest_of_unknown(partner, email, "mail");
