@@ -358,6 +358,9 @@ impl EdgeService {
             true => (edge.connections_max, edge.connections_per_address_max),
             false => (PRIVATE_CONNECTIONS_MAX, PRIVATE_CONNECTIONS_PER_ADDRESS_MAX),
         };
+        if public {
+            core.metrics.set_connections_max(connections);
+        }
         let limits = ConnectionLimits {
             proxy: Arc::new(proxy),
             clients: if public { ClientAddresses::new(edge) } else { ClientAddresses::default() },

@@ -126,6 +126,8 @@ families! {
     requests_in_flight: IntGaugeVec "rampart_requests_in_flight" [];
     /// Connections of the public listener that are open, TLS handshake done.
     connections_open: IntGaugeVec "rampart_connections_open" [];
+    /// Most connections that the public listener may have (edge.connections_max).
+    connections_max: IntGaugeVec "rampart_connections_max" [];
     /// Connections of the public listener without a request under way.
     connections_idle: IntGaugeVec "rampart_connections_idle" [];
     /// Items that wait in a queue of this edge.
@@ -305,6 +307,12 @@ impl Metrics {
     /// True if this partner is among the active ones, which have series of their own.
     pub(crate) fn is_active(&self, partner: &str) -> bool {
         self.partners.contains(partner)
+    }
+
+    /// Shows the most connections that the public listener may have.
+    pub fn set_connections_max(&self, most: usize) {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.connections_max.with_label_values::<&str>(&[]).set(most);
     }
 
     /// Counts a connection that is open now.

@@ -114,6 +114,10 @@ async fn connections_beyond_the_cap_are_closed_and_the_others_go_on() {
         assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
         open.push(wire);
     }
+    let text = edge.ops("/metrics").await.text().to_owned();
+    for line in ["rampart_connections_open 4", "rampart_connections_max 4"] {
+        assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
+    }
     assert_refused(&edge, Wire::try_open(edge.address), "a fifth connection").await;
     for wire in &mut open {
         assert_eq!(wire.exchange(request).await.unwrap().status(), 404);
