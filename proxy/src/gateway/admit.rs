@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use pingora_http::RequestHeader;
 use rampart_core::endpoint::admission::{Admission, NotAdmitted};
 use rampart_core::http::reply::Reply;
-use rampart_core::http::request::{BODY_BYTES_MAX, Head, TARGET_BYTES_MAX};
+use rampart_core::http::request::{BODY_BYTES_MAX, Head};
 use rampart_core::platform::error::Code;
 use rampart_core::platform::network::network;
 use rampart_core::platform::rate_limit::Decision;
@@ -14,7 +14,7 @@ use super::body::{BodyError, content_length};
 use super::context::Context;
 use super::path;
 use super::{Gateway, PublicListener};
-use crate::server::{ConnectionInfo, HeadError};
+use crate::server::ConnectionInfo;
 
 impl Gateway {
     /// Gives the request as the core takes it, admitted: its size and its path are sound, its route
@@ -50,10 +50,8 @@ impl Gateway {
         }
     }
 
+    /// Checks the announced length of the body; that of the target was checked with the framing.
     fn check_size(&self, request: &RequestHeader, context: &Context) -> Result<(), Box<Reply>> {
-        if request.raw_path().len() > TARGET_BYTES_MAX {
-            return Err(Box::new(self.refuse_head(context, HeadError::TargetTooLong)));
-        }
         let declared = content_length(&request.headers).unwrap_or(0);
         // Every route takes a smaller one; only above it the route's own bound is looked up.
         if declared > BODY_BYTES_MAX as u64 {

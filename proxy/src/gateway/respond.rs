@@ -255,7 +255,7 @@ impl Gateway {
     }
 
     /// The answer to a head that is refused.
-    pub(super) fn refuse_head(&self, context: &Context, refused: HeadError) -> Reply {
+    fn refuse_head(&self, context: &Context, refused: HeadError) -> Reply {
         let (status, detail) = refused.answer();
         if !self.is_public() {
             return error(status, detail);
