@@ -33,7 +33,7 @@ impl Gateway {
         self.check_size(request, context)?;
         let address = self.check_address(public, connection, context)?;
         if request.method == Method::CONNECT || !path::is_normal(request.uri.path()) {
-            return Err(Box::new(self.no_route(context)));
+            return Err(Box::new(self.no_route(&request.method, context)));
         }
         let head = head(request, context);
         match self.core.admit(&head, Some(address)) {
@@ -84,9 +84,9 @@ impl Gateway {
         Err(Box::new(self.core.refuse_rate(&context.request_id, decision)))
     }
 
-    fn no_route(&self, context: &Context) -> Reply {
+    fn no_route(&self, method: &Method, context: &Context) -> Reply {
         let id = &context.request_id;
-        if context.method == Method::CONNECT {
+        if method == Method::CONNECT {
             let status = StatusCode::METHOD_NOT_ALLOWED;
             let mut reply =
                 self.core.refuse(id, status, Code::RouteNotFound, "there are no tunnels");

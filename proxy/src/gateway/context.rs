@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use http::Method;
 use rampart_core::endpoint::admission::Labels;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
@@ -25,8 +24,6 @@ const NO_ROUTE: &str = "none";
 pub(crate) struct Context {
     /// The caller's or a new one; empty until the head has been looked at.
     pub(super) request_id: String,
-    /// Method as sent.
-    pub(super) method: Method,
     /// The client's address, which is not the connection's behind a balancer that tells it.
     pub(super) client_address: IpAddr,
     /// Subject of the client's TLS certificate, if it has one.
@@ -68,7 +65,6 @@ impl Context {
     pub(super) fn new(began_ns: u64, busy: Busy) -> Self {
         Self {
             request_id: String::new(),
-            method: Method::default(),
             client_address: Ipv4Addr::UNSPECIFIED.into(),
             client_certificate: None,
             labels: Labels { route: NO_ROUTE, partner: Arc::default(), partner_class: "none" },

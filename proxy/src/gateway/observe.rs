@@ -36,7 +36,7 @@ impl Gateway {
         });
         let Some(log) = &public.log else { return };
         let connection = ConnectionInfo::for_session(session);
-        let method = context.method.as_str();
+        let method = session.req_header().method.as_str();
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
@@ -60,7 +60,7 @@ impl Gateway {
     /// Ends the request's span, on every listener that has one.
     pub(super) fn end_span(&self, session: &ServerSession, context: &mut Context) {
         let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
-        let method = known_method(&context.method);
+        let method = known_method(&session.req_header().method);
         let route = match self.listener {
             ListenerKind::Public(_) => context.labels.route,
             ListenerKind::Private(PrivateListener::Connectors) => "connectors",

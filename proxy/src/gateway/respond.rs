@@ -39,7 +39,7 @@ impl Gateway {
     ) -> Result<bool> {
         let decided = self.decide(session, context).await?;
         // What follows CONNECT is not HTTP; what follows a stop should go to the next process.
-        let closing = context.method == Method::CONNECT
+        let closing = session.req_header().method == Method::CONNECT
             || self.lifecycle.phase() >= self.closes_from()
             || self.is_old(session, context);
         if closing {
@@ -109,7 +109,6 @@ impl Gateway {
         context.client_certificate.clone_from(&connection.client_certificate);
         context.in_flight = connection.begin_request();
         let request = session.req_header();
-        context.method.clone_from(&request.method);
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         let sent = sent.or_else(|| connection.refused_request_id.get().map(|id| &**id));
         context.request_id = request_id(sent, &self.core.clock);
@@ -338,7 +337,7 @@ pub(super) async fn write(
         head.insert_header(header::CONTENT_LENGTH, reply.body.len())?;
     }
     session.write_response_header(Box::new(head)).await?;
-    if !has_body || reply.body.is_empty() || context.method == Method::HEAD {
+    if !has_body || reply.body.is_empty() || session.req_header().method == Method::HEAD {
         session.finish_body().await
     } else {
         session.write_response_body(reply.body, true).await

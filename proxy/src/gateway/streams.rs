@@ -57,7 +57,7 @@ impl Gateway {
         }
         session.write_response_header(Box::new(head)).await?;
         context.ended_ns = Some(self.core.clock.monotonic_ns());
-        if context.method == Method::HEAD {
+        if session.req_header().method == Method::HEAD {
             return session.finish_body().await;
         }
         let (bound, last) = match parts {
