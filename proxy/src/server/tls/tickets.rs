@@ -7,8 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rampart_core::platform::clock::Clock;
-use rampart_core::platform::crypto::{DataKey, MasterKey, Purpose};
-use ring::digest::{self, SHA256};
+use rampart_core::platform::crypto::{DataKey, MasterKey, Purpose, sha256};
 use rustls::pki_types::CertificateDer;
 use rustls::server::ProducesTickets;
 
@@ -39,13 +38,10 @@ impl Tickets {
     ) -> Self {
         authorities.sort_by_cached_key(|one| one.to_vec());
         authorities.dedup();
-        let context = match authorities.is_empty() {
+        let all: Vec<u8> = authorities.iter().flat_map(|one| one.iter().copied()).collect();
+        let context = match all.is_empty() {
             true => CONTEXT.to_owned(),
-            false => {
-                let mut all = digest::Context::new(&SHA256);
-                authorities.iter().for_each(|one| all.update(one));
-                format!("{CONTEXT} {}", STANDARD.encode(all.finish()))
-            }
+            false => format!("{CONTEXT} {}", STANDARD.encode(sha256(&all))),
         };
         Self { keys: keys.clone(), clock: clock.clone(), context }
     }
