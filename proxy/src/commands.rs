@@ -127,7 +127,7 @@ impl Target {
         let (rows, last) = self.settings.ask(async |admin| admin.page(&path).await)?;
         self.format.print(&rows, &rows, columns)?;
         if let Some(last) = last {
-            output::note(&format!("more rows follow: --after {last}"));
+            output::note(format_args!("more rows follow: --after {last}"));
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     match cli::Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::problem(&error);
+            output::note(format_args!("rampart: {error}"));
             ExitCode::from(error.status())
         }
     }

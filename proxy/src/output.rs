@@ -30,13 +30,8 @@ pub(crate) fn line(text: impl Display) {
 }
 
 /// Prints what a person should know beside the output.
-pub(crate) fn note(text: &str) {
+pub(crate) fn note(text: impl Display) {
     _ = writeln!(stderr(), "{text}");
-}
-
-/// Prints the sentence with which a command fails.
-pub(crate) fn problem(error: &impl Display) {
-    _ = writeln!(stderr(), "rampart: {error}");
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ async fn finished(admin: &AdminClient) -> Result<Value, StartupError> {
         let rotation = &status["rotation"];
         let table = rotation["table"].as_str().unwrap_or_default();
         let keys = &status["partnerKeys"];
-        output::note(&format!(
+        output::note(format_args!(
             "values sealed again: {}, now {table}; partners' keys: {} of {}",
             rotation["resealed"], keys["current"], keys["total"]
         ));

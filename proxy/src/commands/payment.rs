@@ -126,7 +126,7 @@ impl Call for Payment {
                     None => Clock::system().uuid().context("no key can be made")?.to_string(),
                 };
                 // Before the call: its answer may be lost, and the command stopped.
-                output::note(&format!("after a lost answer: --idempotency-key {key}"));
+                output::note(format_args!("after a lost answer: --idempotency-key {key}"));
                 let path = path(&["payments", id, "refund"]);
                 target.send(Method::POST, &path, Body::Once(body, key))
             }
