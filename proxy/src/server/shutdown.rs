@@ -90,9 +90,8 @@ impl ShutdownSignalWatch for Watch {
 impl Shutdown {
     /// The certificates of all listeners, the public one's first.
     pub(super) fn all_certificates(&self) -> Vec<Arc<Certificates>> {
-        let private = [&self.admin_certificate, &self.connectors_certificate];
-        let all = [Some(&self.certificates)].into_iter().chain(private.map(Option::as_ref));
-        all.flatten().cloned().collect()
+        let private = self.admin_certificate.iter().chain(&self.connectors_certificate);
+        [&self.certificates].into_iter().chain(private).cloned().collect()
     }
 
     /// Serves until a signal says otherwise: SIGTERM drains, SIGINT ends at once, SIGQUIT hands
