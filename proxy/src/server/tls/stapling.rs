@@ -60,7 +60,7 @@ pub(super) async fn staple(certificates: &Certificates, core: &Core) {
         follow(&mut staples, certificates);
         let now = core.clock.now().timestamp();
         for staple in &mut staples {
-            staple.expire(now);
+            staple.response.take_if(|response| !response.is_current(now));
             certificates.attach(&staple.leaf, staple.response.as_ref().map(OcspResponse::der));
             if let Some(query) = staple.begin(now) {
                 let (client, leaf) = (client.clone(), staple.leaf.clone());
@@ -82,9 +82,9 @@ fn follow(staples: &mut Vec<Staple>, certificates: &Certificates) {
     };
     staples.retain(|staple| is_served(&staple.file, &staple.leaf));
     for (file, certified) in &served {
-        let Some(leaf) = certified.cert.first() else { continue };
-        if !staples.iter().any(|staple| staple.file == *file && staple.leaf == *leaf) {
-            staples.extend(Staple::new(file, leaf, &certified.cert));
+        let leaf = certified.cert.first();
+        if !staples.iter().any(|staple| staple.file == *file && Some(&staple.leaf) == leaf) {
+            staples.extend(Staple::new(file, certified));
         }
     }
 }
@@ -104,18 +104,14 @@ struct Staple {
 
 impl Staple {
     /// `None` for a certificate that names no responder.
-    fn new(
-        file: &str,
-        leaf: &CertificateDer<'static>,
-        chain: &[CertificateDer<'_>],
-    ) -> Option<Self> {
-        let query = OcspQuery::for_chain(chain).transpose()?;
+    fn new(file: &str, certified: &CertifiedKey) -> Option<Self> {
+        let leaf = certified.cert.first()?.clone();
+        let query = OcspQuery::for_chain(&certified.cert).transpose()?;
         let failure = query.as_ref().err().copied();
         if let Some(failure) = failure {
             tracing::warn!(file, "no OCSP response is stapled: {failure}");
         }
-        let query = query.ok().map(Arc::new);
-        let (file, leaf) = (file.to_owned(), leaf.clone());
+        let (file, query) = (file.to_owned(), query.ok().map(Arc::new));
         Some(Self { file, leaf, query, response: None, failure, failures: 0, due: Some(0) })
     }
 
@@ -147,10 +143,6 @@ impl Staple {
             }
         };
         core.metrics.ocsp_fetches.with_label_values(&[outcome]).inc();
-    }
-
-    fn expire(&mut self, now: i64) {
-        self.response.take_if(|response| !response.is_current(now));
     }
 
     fn status(&self) -> StapleStatus {
