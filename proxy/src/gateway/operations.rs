@@ -37,36 +37,23 @@ impl Gateway {
         }
     }
 
-    /// The text of `/metrics`.
+    /// The text of `/metrics`, with every certificate and stapled OCSP response as of now.
     fn metrics_text(&self) -> String {
         let _one = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
-        self.show_expiries();
-        self.show_staples();
-        self.core.metrics_text()
-    }
-
-    /// Sets the metric of every certificate's end.
-    fn show_expiries(&self) {
-        let metric = &self.core.metrics.certificate_expiry;
-        metric.reset();
+        let metrics = &self.core.metrics;
+        let (this, next) = (&metrics.ocsp_this_update, &metrics.ocsp_next_update);
+        [&metrics.certificate_expiry, this, next].iter().for_each(|metric| metric.reset());
         // Listeners may share a file.
         for (file, end) in self.certificates.iter().flat_map(|all| all.expiries()) {
-            metric.with_label_values(&[&file]).set(end);
+            metrics.certificate_expiry.with_label_values(&[&file]).set(end);
         }
-    }
-
-    /// Sets the metrics of every stapled OCSP response.
-    fn show_staples(&self) {
-        let (this, next) =
-            (&self.core.metrics.ocsp_this_update, &self.core.metrics.ocsp_next_update);
-        this.reset();
-        next.reset();
         for staple in self.staples() {
             if let Some((begin, end)) = staple.validity {
                 this.with_label_values(&[&staple.file]).set(begin);
                 next.with_label_values(&[&staple.file]).set(end);
             }
         }
+        self.core.metrics_text()
     }
 
     fn staples(&self) -> Vec<StapleStatus> {
