@@ -44,7 +44,6 @@ pub(crate) use self::access_log::AccessLog;
 use self::body::{BodyMemory, Sender};
 use self::concurrency::InFlight;
 use self::context::Context;
-pub(crate) use self::context::request_id;
 pub(crate) use self::private_listener::{ANSWER_MAX as PRIVATE_ANSWER_MAX, PrivateListener};
 pub(crate) use self::upstream::ADDRESSES_MAX as UPSTREAM_ADDRESSES_MAX;
 use self::upstream::{PreferredAddress, UpstreamExchange};

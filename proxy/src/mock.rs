@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rampart_core::api::PARTNERS_API;
+use rampart_core::http::request::request_id;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Error;
 use tokio::net::TcpListener;
@@ -24,7 +25,6 @@ use tokio::sync::Semaphore;
 
 use self::contract::Contract;
 use crate::commands::Run;
-use crate::gateway::request_id;
 use crate::output;
 use crate::server;
 use crate::startup_error::{Context as _, StartupError};

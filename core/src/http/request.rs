@@ -9,6 +9,7 @@ use http::header::{COOKIE, HeaderMap};
 use http::{Extensions, Method};
 
 use crate::http::upload::body::UploadedBody;
+use crate::platform::clock::Clock;
 use crate::platform::error::Result;
 
 /// Longest path with its query, in bytes (section 1 of the contract).
@@ -17,6 +18,8 @@ pub const TARGET_BYTES_MAX: usize = 8 * 1024;
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Largest form of a page, in bytes: the photos of both sides of a document.
 pub const FORM_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest request id that is taken over.
+const REQUEST_ID_BYTES_MAX: usize = 64;
 
 /// The head of a request, as validated by a listener: framing checked, path normalized.
 #[derive(Clone, Debug)]
@@ -133,6 +136,47 @@ impl Input {
             params: self.params.clone(),
             now: self.now,
             proven: self.proven.clone(),
+        }
+    }
+}
+
+/// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the
+/// contract).
+pub fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
+    let fits = |id: &&[u8]| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+    };
+    match sent.filter(fits).and_then(|id| std::str::from_utf8(id).ok()) {
+        Some(id) => id.to_owned(),
+        // Without entropy nothing else works either; the answer still needs an id of some kind.
+        None => {
+            clock.uuid().map_or_else(|_| format!("t{}", clock.monotonic_ns()), |id| id.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_well_formed_id_is_taken_over() {
+        let clock = Clock::system();
+        for id in ["a", "A.b_c-9", &"x".repeat(REQUEST_ID_BYTES_MAX)] {
+            assert_eq!(request_id(Some(id.as_bytes()), &clock), id);
+        }
+    }
+
+    #[test]
+    fn any_other_id_is_replaced_by_a_uuid() {
+        let clock = Clock::system();
+        let long = "x".repeat(REQUEST_ID_BYTES_MAX + 1);
+        for sent in [None, Some(""), Some("a b"), Some("a\u{e4}"), Some("a;b"), Some(long.as_str())]
+        {
+            let id = request_id(sent.map(str::as_bytes), &clock);
+            assert_eq!(id.len(), 36, "{sent:?} gave {id}");
+            assert_eq!(id.as_bytes()[14], b'7');
         }
     }
 }

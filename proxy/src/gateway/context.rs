@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use rampart_core::endpoint::admission::Labels;
-use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Code;
 use rampart_core::platform::metrics::RequestInFlight;
 use rampart_core::platform::telemetry::{Span, TraceScope};
@@ -14,8 +13,6 @@ use super::concurrency::Permit;
 use super::upstream::UpstreamExchange;
 use crate::server::Busy;
 
-/// Longest request id that is taken over.
-const REQUEST_ID_BYTES_MAX: usize = 64;
 /// Label of requests that reached no route of the table.
 const NO_ROUTE: &str = "none";
 
@@ -98,46 +95,5 @@ impl Context {
     /// Id of its trace, if it is in one, for a log line.
     pub(super) fn trace_id(&self) -> Option<String> {
         self.span.as_ref().map(|span| span.context().trace_id())
-    }
-}
-
-/// The caller's id if it matches `[A-Za-z0-9._-]{1,64}`, else a new UUIDv7 (section 1.4 of the
-/// contract).
-pub(crate) fn request_id(sent: Option<&[u8]>, clock: &Clock) -> String {
-    let fits = |id: &&[u8]| {
-        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
-            && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
-    };
-    match sent.filter(fits).and_then(|id| std::str::from_utf8(id).ok()) {
-        Some(id) => id.to_owned(),
-        // Without entropy nothing else works either; the answer still needs an id of some kind.
-        None => {
-            clock.uuid().map_or_else(|_| format!("t{}", clock.monotonic_ns()), |id| id.to_string())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_well_formed_id_is_taken_over() {
-        let clock = Clock::system();
-        for id in ["a", "A.b_c-9", &"x".repeat(REQUEST_ID_BYTES_MAX)] {
-            assert_eq!(request_id(Some(id.as_bytes()), &clock), id);
-        }
-    }
-
-    #[test]
-    fn any_other_id_is_replaced_by_a_uuid() {
-        let clock = Clock::system();
-        let long = "x".repeat(REQUEST_ID_BYTES_MAX + 1);
-        for sent in [None, Some(""), Some("a b"), Some("a\u{e4}"), Some("a;b"), Some(long.as_str())]
-        {
-            let id = request_id(sent.map(str::as_bytes), &clock);
-            assert_eq!(id.len(), 36, "{sent:?} gave {id}");
-            assert_eq!(id.as_bytes()[14], b'7');
-        }
     }
 }

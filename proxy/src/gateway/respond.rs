@@ -9,7 +9,7 @@ use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use rampart_core::endpoint::admission::Admission;
 use rampart_core::http::reply::Reply;
-use rampart_core::http::request::Head;
+use rampart_core::http::request::{Head, request_id};
 use rampart_core::platform::error::Code;
 use rampart_core::platform::telemetry::TraceCaller;
 use rampart_core::trading::limits::upstream::Upstream;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::body::{BodyError, Sender, content_length, discard, read_entity};
 use super::concurrency::{WorkFailure, contain};
-use super::context::{Context, request_id};
+use super::context::Context;
 use super::private_listener::{PrivateListener, error};
 use super::streams::StreamedBody;
 use super::upstream::UpstreamExchange;
