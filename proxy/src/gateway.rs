@@ -1,7 +1,7 @@
 //! The life of a request on any listener, phase by phase. Read this first.
 //!
 //! ```text
-//! server/request_reader.rs   a sound head has arrived
+//! server/           a head has arrived, and is sound: request_reader.rs, http2/session.rs
 //! request_filter    size → address → path → route and client → body → a permit → the core
 //!                   └ every refusal is an error envelope, to a browser a page; it is written here
 //! upstream_peer …   only for the route with an upstream of its own, if one is configured

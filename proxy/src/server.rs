@@ -47,7 +47,7 @@ pub(crate) use self::connection_info::ConnectionInfo;
 use self::connection_limits::{AddressPermits, ConnectionLimits};
 pub(crate) use self::deadline::now;
 use self::descriptors::HeldDescriptors;
-pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX, check_parsed};
+pub(crate) use self::framing::{HeadError, METHOD_BYTES_MAX};
 pub(crate) use self::lifecycle::{Busy, Lifecycle, Phase};
 use self::listener::Listener;
 use self::request_reader::Timeouts;

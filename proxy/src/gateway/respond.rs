@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use http::header::STRICT_TRANSPORT_SECURITY;
-use http::{HeaderValue, Method, Response, StatusCode, Version, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
@@ -22,7 +22,7 @@ use super::private_listener::{PrivateListener, error};
 use super::streams::StreamedBody;
 use super::upstream::UpstreamExchange;
 use super::{Gateway, ListenerKind, PublicListener};
-use crate::server::{ConnectionInfo, HeadError, Phase, check_parsed};
+use crate::server::{ConnectionInfo, HeadError, Phase};
 
 /// Largest body that is read and thrown away to keep the connection after a refusal.
 const SKIPPED_BYTES_MAX: u64 = 64 * 1024;
@@ -115,14 +115,10 @@ impl Gateway {
         if let Some(caller) = self.trace_caller() {
             context.span = self.core.telemetry.begin_request(&request.headers, caller);
         }
-        // In HTTP/2 a head stands for itself, and not for its connection; in HTTP/1 it was checked before
-        // it was parsed.
-        let refused = request.extensions.get().or_else(|| connection.head_error.get()).copied();
-        let check = || check_parsed(&request.method, &request.uri, &request.headers).err();
-        let refused =
-            refused.or_else(|| (request.version == Version::HTTP_2).then(check).flatten());
+        // In HTTP/2 a head stands for itself, and not for its connection.
+        let refused = request.extensions.get().or_else(|| connection.head_error.get());
         if let Some(refused) = refused {
-            return Ok(Some(self.refuse_head(context, refused)));
+            return Ok(Some(self.refuse_head(context, *refused)));
         }
         match &self.listener {
             ListenerKind::Public(public) => {

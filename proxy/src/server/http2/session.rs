@@ -22,6 +22,7 @@ use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use tokio::time::timeout_at;
 
+use crate::server::framing::check_parsed;
 use crate::server::send_rate::{SendBounds, SendRate};
 
 /// Largest body of a request that goes on to an upstream.
@@ -51,14 +52,18 @@ pub(super) struct Http2Session {
 }
 
 impl Http2Session {
-    /// Takes what a connection has accepted.
+    /// Takes what a connection has accepted, and notes in the head that it is refused if it is.
     pub(super) fn new(
         request: Request<RecvStream>,
         answer: SendResponse<Bytes>,
         digest: Arc<Digest>,
         bounds: SendBounds,
     ) -> Self {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        if let Err(refused) = check_parsed(&head.method, &head.uri, &head.headers) {
+            // The scan of frames may have refused it before.
+            head.extensions.get_or_insert(refused);
+        }
         Self {
             head: head.into(),
             body,
