@@ -171,7 +171,7 @@ pub(crate) struct SealedCommand {
     /// `None` if it is done as it is commanded: no connector gets it.
     pub(crate) sealed_body: Option<Vec<u8>>,
     /// The result of one that is done as it is commanded.
-    pub(super) sealed_result: Option<Vec<u8>>,
+    pub(crate) sealed_result: Option<Vec<u8>>,
     pub(crate) state: &'static str,
     /// Time until it may be leased, in milliseconds.
     pub(crate) delay_ms: i64,

@@ -72,16 +72,13 @@ impl<'a> Person<'a> {
     }
 }
 
-/// A screening, ready to be written.
+/// The screening of an order's wallet, ready to be written by the statement that writes the order.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedScreening {
-    id: Uuid,
-    client: Uuid,
-    order: Option<i64>,
-    user: Option<Uuid>,
-    command: SealedCommand,
+    pub(crate) id: Uuid,
+    pub(crate) command: SealedCommand,
     /// The sandbox's, made as it is commanded.
-    decision: Option<Decision>,
+    pub(crate) decision: Option<Decision>,
 }
 
 impl SealedScreening {
@@ -119,107 +116,9 @@ impl SealedScreening {
                 "tag": wallet.tag,
             }),
         };
-        Ok(Some(Self {
-            id: core.clock.uuid()?,
-            client: client.uuid(),
-            order: Some(order.number()),
-            user: None,
-            command: sealed(core, command, decision)?,
-            decision,
-        }))
+        let (id, command) = (core.clock.uuid()?, sealed(core, command, decision)?);
+        Ok(Some(Self { id, command, decision }))
     }
-
-    /// Writes the screening of a person, and its command if a connector takes it. It takes the place of
-    /// an earlier one, unless an operator has blocked that: then the name and the country are
-    /// screened once it is cleared.
-    async fn insert(&self, conn: &mut Connection) -> Result<(), sqlx::Error> {
-        if Self::insert_all(conn, &[self]).await? == 0 {
-            // The block stands, and is no decision about the name and the country from then on.
-            sqlx::query!(
-                "update screening set decided_at = null \
-                 where client_id = $1 and user_id = $2 and state = 'block' \
-                     and decided_by is not null",
-                self.client,
-                self.user,
-            )
-            .execute(conn)
-            .await?;
-        }
-        Ok(())
-    }
-
-    /// Writes screenings, of a person one at most, and their commands if a connector takes them; in one
-    /// statement, because users are locked meanwhile. The number of those that are written.
-    ///
-    /// # Errors
-    /// The database's.
-    pub(crate) async fn insert_all(
-        conn: &mut Connection,
-        screenings: &[&Self],
-    ) -> Result<i64, sqlx::Error> {
-        if screenings.is_empty() {
-            return Ok(0);
-        }
-        sqlx::query_scalar!(
-            r#"
-            with asked as materialized (
-                select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::uuid[],
-                    $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::bigint[],
-                    $12::bytea[], $13::text[], $14::text[])
-                as asked (client_id, screening_id, order_id, user_id, command_id, decision,
-                    idempotency_key, connector, sealed_body, command_state, delay_ms,
-                    sealed_result, traceparent, tracestate)
-            ), written as (
-                insert into screening (client_id, screening_id, order_id, user_id, command_id,
-                    state, created_at)
-                select client_id, screening_id, order_id, user_id, command_id,
-                    coalesce(decision, 'pending'), rampart_now()
-                from asked
-                where decision is not null or (select connector_takes('screening.check'))
-                on conflict (client_id, user_id) do update set command_id = excluded.command_id,
-                    state = excluded.state, decided_by = null, decision_reason = null,
-                    decided_at = null, created_at = excluded.created_at
-                where not (screening.state = 'block' and screening.decided_by is not null)
-                returning client_id, command_id
-            ), commanded as (
-                insert into command (client_id, command_id, kind, idempotency_key, connector,
-                    sealed_body, user_id, due_at, created_at, state, attempt, finished_at,
-                    sealed_result, traceparent, tracestate)
-                select client_id, command_id, 'screening.check', idempotency_key, connector,
-                    sealed_body, user_id, rampart_now() + delay_ms * interval '1 millisecond',
-                    clock_timestamp(), command_state,
-                    case when command_state = 'done' then 1 else 0 end,
-                    case when command_state = 'done' then now() end,
-                    sealed_result, traceparent, tracestate
-                from asked join written using (client_id, command_id)
-                on conflict on constraint command_idempotency_key_key do nothing
-            )
-            select count(*) as "written!" from written
-            "#,
-            &column(screenings, |one| one.client),
-            &column(screenings, |one| one.id),
-            &column(screenings, |one| one.order) as &[Option<i64>],
-            &column(screenings, |one| one.user) as &[Option<Uuid>],
-            &column(screenings, |one| one.command.id()),
-            &column(screenings, |one| one.decision.map(Decision::as_str)) as &[Option<&str>],
-            &column(screenings, |one| &*one.command.idempotency_key) as &[&str],
-            &column(screenings, |one| one.command.connector.as_deref()) as &[Option<&str>],
-            &column(screenings, |one| one.command.sealed_body.as_deref()) as &[Option<&[u8]>],
-            &column(screenings, |one| one.command.state) as &[&str],
-            &column(screenings, |one| one.command.delay_ms),
-            &column(screenings, |one| one.command.sealed_result.as_deref()) as &[Option<&[u8]>],
-            &column(screenings, |one| one.command.trace.traceparent.as_deref())
-                as &[Option<&str>],
-            &column(screenings, |one| one.command.trace.tracestate.as_deref()) as &[Option<&str>],
-        )
-        .fetch_one(conn)
-        .await
-    }
-}
-
-/// A column of rows that are about to be written.
-fn column<'r, R, T>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Vec<T> {
-    rows.iter().map(|row| value(row)).collect()
 }
 
 /// Screens a person in the caller's transaction, which has stored a new name or country of it.
@@ -254,9 +153,77 @@ pub(crate) async fn screen_person(
             "country": person.country,
         }),
     };
-    let command = sealed(core, command, decision)?;
-    let (client, user) = (client.uuid(), Some(user.uuid()));
-    SealedScreening { id, client, order: None, user, command, decision }.insert(conn).await?;
+    let key = UserKey { client, user };
+    insert_of_person(conn, key, id, &sealed(core, command, decision)?, decision).await?;
+    Ok(())
+}
+
+/// Writes the screening of a person, and its command if a connector takes it. It takes the place of
+/// an earlier one, unless an operator has blocked that: then the name and the country are
+/// screened once it is cleared.
+async fn insert_of_person(
+    conn: &mut Connection,
+    UserKey { client, user }: UserKey,
+    id: Uuid,
+    command: &SealedCommand,
+    decision: Option<Decision>,
+) -> Result<(), sqlx::Error> {
+    // One statement writes both, for the user is locked meanwhile.
+    let is_written = sqlx::query_scalar!(
+        r#"
+        with written as (
+            insert into screening (client_id, screening_id, user_id, command_id, state, created_at)
+            select $1::uuid, $2::uuid, $3::uuid, $4::uuid, coalesce($5::text, 'pending'),
+                rampart_now()
+            where $5::text is not null or (select connector_takes('screening.check'))
+            -- the key may become one of persons alone: each wallet has an entry of it
+            on conflict (client_id, user_id) where user_id is not null
+            do update set command_id = excluded.command_id, state = excluded.state,
+                decided_by = null, decision_reason = null, decided_at = null,
+                created_at = excluded.created_at
+            where not (screening.state = 'block' and screening.decided_by is not null)
+            returning client_id, user_id, command_id
+        ), commanded as (
+            insert into command (client_id, command_id, kind, idempotency_key, connector,
+                sealed_body, user_id, due_at, created_at, state, attempt, finished_at,
+                sealed_result, traceparent, tracestate)
+            select client_id, command_id, 'screening.check', $6::text, $7::text, $8::bytea, user_id,
+                rampart_now() + $9::bigint * interval '1 millisecond', clock_timestamp(), $10::text,
+                case when $10::text = 'done' then 1 else 0 end,
+                case when $10::text = 'done' then now() end, $11::bytea, $12::text, $13::text
+            from written
+            on conflict on constraint command_idempotency_key_key do nothing
+        )
+        select exists (select from written) as "is_written!"
+        "#,
+        client.uuid(),
+        id,
+        user.uuid(),
+        command.id(),
+        decision.map(Decision::as_str),
+        command.idempotency_key,
+        command.connector.as_deref(),
+        command.sealed_body.as_deref(),
+        command.delay_ms,
+        command.state,
+        command.sealed_result.as_deref(),
+        command.trace.traceparent.as_deref(),
+        command.trace.tracestate.as_deref(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if !is_written {
+        // The block stands, and is no decision about the name and the country from then on.
+        sqlx::query!(
+            "update screening set decided_at = null \
+             where client_id = $1 and user_id = $2 and state = 'block' \
+                 and decided_by is not null",
+            client.uuid(),
+            user.uuid(),
+        )
+        .execute(conn)
+        .await?;
+    }
     Ok(())
 }
 

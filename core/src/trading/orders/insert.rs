@@ -8,14 +8,10 @@
 mod new_buy_order;
 mod statement;
 
-use std::collections::HashMap;
-use std::slice;
-
 use uuid::Uuid;
 
 use self::statement::insert;
 pub(crate) use self::statement::{Bounded, InsertOutcome, NewOrderRow, created_payload};
-use crate::money::connectors::screening::SealedScreening;
 use crate::platform::batch::{BatchJob, Batcher, RunSingly};
 use crate::platform::db::{Connection, HeldConnection, Pool, retrying_statement};
 use crate::platform::error::Result;
@@ -53,7 +49,7 @@ impl OrderInserts {
     }
 }
 
-/// Makes the order in the caller's transaction, its screening beside it. No limit holds it back.
+/// Makes the order in the caller's transaction. No limit holds it back.
 ///
 /// # Errors
 /// When the database refuses or cannot be reached.
@@ -63,7 +59,6 @@ pub(crate) async fn insert_one(
 ) -> Result<InsertOutcome, sqlx::Error> {
     let row = Bounded { order, bounds: None };
     let mut outcomes = insert(conn, &[row]).await?;
-    screen(conn, slice::from_ref(order), &outcomes).await?;
     let outcome = outcomes.remove(&(order.client_id, order.order_id));
     Ok(outcome.unwrap_or(InsertOutcome::Forbidden))
 }
@@ -192,15 +187,13 @@ async fn insert_batch(
     connection: &mut Connection,
     orders: &[NewOrderRow],
 ) -> Result<Vec<InsertOutcome>, InsertError> {
-    let is_plain = |order: &NewOrderRow| order.user_id.is_none() && order.screening.is_none();
-    let mut outcomes = if orders.iter().all(is_plain) {
+    let mut outcomes = if orders.iter().all(|order| order.user_id.is_none()) {
         let rows: Vec<_> = orders.iter().map(|order| Bounded { order, bounds: None }).collect();
         insert(connection, &rows).await.map_err(InsertError::at_commit)?
     } else {
         let mut tx = connection.begin().await.map_err(InsertError::NotCommitted)?;
         let rows = bounded(&mut tx, orders).await.map_err(InsertError::NotCommitted)?;
         let outcomes = insert(&mut tx, &rows).await.map_err(InsertError::NotCommitted)?;
-        screen(&mut tx, orders, &outcomes).await.map_err(InsertError::NotCommitted)?;
         tx.commit().await.map_err(InsertError::at_commit)?;
         outcomes
     };
@@ -209,22 +202,6 @@ async fn insert_batch(
         outcomes.remove(&(order.client_id, order.order_id)).unwrap_or(InsertOutcome::Forbidden)
     });
     Ok(outcomes.collect())
-}
-
-/// Screens the wallets of the orders that were made: all at once, for the users are locked meanwhile.
-async fn screen(
-    conn: &mut Connection,
-    orders: &[NewOrderRow],
-    outcomes: &HashMap<(Uuid, i64), InsertOutcome>,
-) -> Result<(), sqlx::Error> {
-    let is_placed = |order: &&NewOrderRow| {
-        let outcome = outcomes.get(&(order.client_id, order.order_id));
-        matches!(outcome, Some(InsertOutcome::Placed))
-    };
-    let placed = orders.iter().filter(is_placed);
-    let screenings: Vec<_> = placed.filter_map(|order| order.screening.as_ref()).collect();
-    SealedScreening::insert_all(conn, &screenings).await?;
-    Ok(())
 }
 
 /// Locks the users of the orders. Those orders that their users may make, with their bounds.

@@ -142,5 +142,6 @@ fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
     let values: Vec<_> = attributes.map(value).collect();
     let given = values.iter().filter(|value| **value != "null").count();
     assert_eq!(given, own.len() + common.len(), "each value is of an attribute of its own");
-    filled(INSERT, &[&format!("array[row({})::new_buy_order]", values.join(", "))])
+    let order = format!("array[row({})::new_buy_order]", values.join(", "));
+    filled(INSERT, &[&order, "array[]::new_wallet_screening[]"])
 }

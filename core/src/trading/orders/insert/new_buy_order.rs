@@ -1,4 +1,5 @@
-//! A bought order as a value of the composite type `new_buy_order`.
+//! A bought order, and the screening of its wallet, as values of the composite types `new_buy_order`
+//! and `new_wallet_screening`.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -10,9 +11,12 @@ use uuid::Uuid;
 use super::statement::{Bounded, NewOrderRow};
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
+use crate::money::connectors::screening::{Decision, SealedScreening};
 
-/// Name of the type in the database.
+/// Name of an order's type in the database.
 const TYPE: &str = "new_buy_order";
+/// Name of the type of a wallet's screening.
+const SCREENING_TYPE: &str = "new_wallet_screening";
 
 /// The attributes of an order that the statement takes, in the order of `new_buy_order`.
 #[derive(sqlx::Encode)]
@@ -168,6 +172,55 @@ impl<'a> NewBuyOrder<'a> {
     }
 }
 
+/// The attributes of the screening of an order's wallet and of its command, in the order of
+/// `new_wallet_screening`.
+#[derive(sqlx::Encode)]
+pub(super) struct NewWalletScreening<'a> {
+    client_id: Uuid,
+    order_id: i64,
+    screening_id: Uuid,
+    decision: Option<&'a str>,
+    command_id: Uuid,
+    idempotency_key: &'a str,
+    connector: Option<&'a str>,
+    sealed_body: Option<&'a [u8]>,
+    sealed_result: Option<&'a [u8]>,
+    state: &'a str,
+    delay_ms: i64,
+}
+
+impl sqlx::Type<Postgres> for NewWalletScreening<'_> {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name(SCREENING_TYPE)
+    }
+}
+
+impl PgHasArrayType for NewWalletScreening<'_> {
+    fn array_type_info() -> PgTypeInfo {
+        PgTypeInfo::array_of(SCREENING_TYPE)
+    }
+}
+
+impl<'a> NewWalletScreening<'a> {
+    /// The value of the screening that is written beside this order, if there is one.
+    pub(super) fn of(order: &'a NewOrderRow) -> Option<Self> {
+        let SealedScreening { id, command, decision } = order.screening.as_ref()?;
+        Some(Self {
+            client_id: order.client_id,
+            order_id: order.order_id,
+            screening_id: *id,
+            decision: decision.map(Decision::as_str),
+            command_id: command.id(),
+            idempotency_key: &command.idempotency_key,
+            connector: command.connector.as_deref(),
+            sealed_body: command.sealed_body.as_deref(),
+            sealed_result: command.sealed_result.as_deref(),
+            state: command.state,
+            delay_ms: command.delay_ms,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     /// Words that begin the lines after `start`, up to the one that begins with `end`.
@@ -178,12 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_are_the_attributes_of_the_type_in_their_order() {
-        let migration = include_str!("../../../../../migrations/0150_new_buy_order.sql");
-        let attributes = names(migration, "create type new_buy_order as (", ')');
-        let fields =
-            names(include_str!("new_buy_order.rs"), "pub(super) struct NewBuyOrder<'a> {", '}');
-        assert_eq!(fields.len(), 63);
-        assert_eq!(fields, attributes);
+    fn the_fields_are_the_attributes_of_the_types_in_their_order() {
+        let order = include_str!("../../../../../migrations/0150_new_buy_order.sql");
+        let screening = include_str!("../../../../../migrations/0553_new_wallet_screening.sql");
+        let source = include_str!("new_buy_order.rs");
+        for (migration, name, fields, count) in [
+            (order, "new_buy_order", "NewBuyOrder", 63),
+            (screening, "new_wallet_screening", "NewWalletScreening", 11),
+        ] {
+            let attributes = names(migration, &format!("create type {name} as ("), ')');
+            let fields = names(source, &format!("pub(super) struct {fields}<'a> {{"), '}');
+            assert_eq!(fields.len(), count);
+            assert_eq!(fields, attributes);
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::new_buy_order::NewBuyOrder;
+use super::new_buy_order::{NewBuyOrder, NewWalletScreening};
 use crate::Core;
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
@@ -57,7 +57,7 @@ pub(crate) struct NewOrderRow {
     pub(crate) trace: StoredTrace,
     /// The command that has its payment made.
     pub(crate) command: Option<SealedCommand>,
-    /// The screening of its wallet, where there is one; written beside it.
+    /// The screening of its wallet, where there is one.
     pub(crate) screening: Option<SealedScreening>,
     /// The answer to save under the request's `Idempotency-Key`.
     pub(crate) answer: Option<SavedAnswer>,
@@ -157,8 +157,9 @@ pub(crate) enum InsertOutcome {
 
 /// Makes the orders that may be made: each with the first row of its timeline, its event, the
 /// deliveries to webhook endpoints that listen (as `webhooks::fan_out` writes them), the command
-/// of its payment and the saved answer; its offer is taken. By client and number, what became of each.
-/// The order being new, nobody has commanded its payment before.
+/// of its payment, the screening of its wallet with that one's command, and the saved answer; its
+/// offer is taken. By client and number, what became of each. The order being new, nobody has
+/// commanded its payment or screened its wallet before.
 ///
 /// Offers are locked before orders, and both in one order, so that two statements never wait for
 /// each other. An offer is taken once its order is made: a quote that was used leaves it alone.
@@ -167,6 +168,8 @@ pub(super) async fn insert(
     conn: &mut Connection,
     rows: &[Bounded<'_, NewOrderRow>],
 ) -> Result<HashMap<(Uuid, i64), InsertOutcome>, sqlx::Error> {
+    let screenings: Vec<_> =
+        rows.iter().filter_map(|row| NewWalletScreening::of(row.order)).collect();
     let rows: Vec<_> = rows.iter().map(NewBuyOrder::new).collect();
     let inserted = sqlx::query!(
         r#"
@@ -255,22 +258,55 @@ pub(super) async fn insert(
                 made.created_at, made.created_at
             from made join webhook_endpoint w on w.client_id = made.client_id
             where disabled_at is null and (events is null or event_type = any (events))
+        ), routed as materialized (
+            -- once for each leg, of which there are few
+            select leg.*, route.connector
+            from (
+                select distinct client_id, command_direction as direction,
+                    command_method as payment_method, command_asset as asset
+                from made where command_direction is not null
+            ) leg
+            cross join lateral leg_route(
+                leg.client_id, leg.direction, leg.payment_method, leg.asset) route
+        ), screened as materialized (
+            select s.*, made.traceparent, made.tracestate
+            from unnest($2::new_wallet_screening[]) as s
+                join made on made.client_id = s.client_id and made.order_id = s.order_id
+            where s.decision is not null or (select connector_takes('screening.check'))
+        ), screenings as (
+            insert into screening (client_id, screening_id, order_id, command_id, state, created_at)
+            select client_id, screening_id, order_id, command_id, coalesce(decision, 'pending'),
+                rampart_now()
+            from screened
         ), commanded as (
             insert into command (client_id, command_id, kind, order_id, idempotency_key, connector,
-                direction, payment_method, asset, sealed_body, state, attempt, due_at, created_at,
-                finished_at, report_due_at, traceparent, tracestate)
-            select client_id, command_id, command_kind, order_id, command_key,
-                coalesce(command_connector, route.connector),
-                command_direction, command_method, command_asset,
-                command_body, command_state,
-                case when command_state = 'done' then 1 else 0 end,
-                rampart_now() + command_delay_ms * interval '1 millisecond', clock_timestamp(),
-                case when command_state = 'done' then now() end,
-                rampart_now() + command_report_ms * interval '1 millisecond',
-                traceparent, tracestate
-            from made left join lateral leg_route(
-                client_id, command_direction, command_method, command_asset) route on true
-            where command_id is not null
+                direction, payment_method, asset, sealed_body, sealed_result, state, attempt,
+                due_at, created_at, finished_at, report_due_at, traceparent, tracestate)
+            select client_id, command_id, kind, order_id, idempotency_key, connector,
+                direction, payment_method, asset, sealed_body, sealed_result, state,
+                case when state = 'done' then 1 else 0 end,
+                rampart_now() + delay_ms * interval '1 millisecond', clock_timestamp(),
+                case when state = 'done' then now() end,
+                rampart_now() + report_ms * interval '1 millisecond', traceparent, tracestate
+            from (
+                select made.client_id, command_id, command_kind, order_id, command_key,
+                    coalesce(command_connector, routed.connector), command_direction,
+                    command_method, command_asset, command_body, null::bytea, command_state,
+                    command_delay_ms, command_report_ms, traceparent, tracestate
+                from made left join routed on routed.client_id = made.client_id
+                    and routed.direction = command_direction
+                    and routed.payment_method is not distinct from command_method
+                    and routed.asset is not distinct from command_asset
+                where command_id is not null
+                union all
+                -- it names no order: a payment need not wait for it
+                select client_id, command_id, 'screening.check', null, idempotency_key,
+                    connector, null, null, null, sealed_body, sealed_result, state, delay_ms,
+                    null, traceparent, tracestate
+                from screened
+            ) as c (client_id, command_id, kind, order_id, idempotency_key, connector, direction,
+                payment_method, asset, sealed_body, sealed_result, state, delay_ms, report_ms,
+                traceparent, tracestate)
         ), answered as (
             update idempotency_key k set status = made.answer_status, body = made.answer_body,
                 user_id = made.user_id
@@ -288,6 +324,7 @@ pub(super) async fn insert(
         from asked
         "#,
         &rows as &[NewBuyOrder<'_>],
+        &screenings as &[NewWalletScreening<'_>],
     )
     .fetch_all(conn)
     .await?;
