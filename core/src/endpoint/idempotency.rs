@@ -83,6 +83,7 @@ pub(super) async fn claim(
         key: key.key.clone(),
         digest: key.digest.stored().to_vec(),
         claim_id: key.claim,
+        user_id: key.user.get().map(|user| user.uuid()),
     };
     let is_claimed = match key.is_of_operator() {
         // An operator's call waits for no request of partners.

@@ -79,8 +79,14 @@ async fn delete_details(conn: &mut Connection, key: UserKey) -> Result<()> {
     search_index::delete(conn, key).await?;
     passkeys::remove_all(conn, key).await?;
     authenticator_app::remove(conn, key).await?;
-    // A repeated registration would show its answer again, with address, name and telephone.
-    of_user!(conn, key, "delete from idempotency_key where client_id = $1 and user_id = $2");
+    // A repeated registration would show its answer again, with address, name and telephone. The key of
+    // a request that is under way, as the erasure's own, has no answer yet.
+    of_user!(
+        conn,
+        key,
+        "delete from idempotency_key \
+         where client_id = $1 and user_id = $2 and status is not null"
+    );
     of_user!(
         conn,
         key,

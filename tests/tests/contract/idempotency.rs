@@ -138,6 +138,17 @@ async fn a_confirms_answer_is_saved_by_the_transaction_that_makes_its_order() {
 }
 
 #[tokio::test]
+async fn an_erasure_of_its_own_user_leaves_a_request_its_key() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let event = shop.request(Method::POST, "/api/v2/sandbox/user/events");
+    let event = event.header("idempotency-key", "k").json(&json!({"event": "delete"}));
+    event.send().await.assert_status(204);
+    let saved = "select count(*) from idempotency_key where status = 204";
+    assert_eq!(count(&context, saved).await, 1);
+}
+
+#[tokio::test]
 async fn a_saved_answer_of_a_confirm_goes_with_the_user() {
     let context = TestContext::start().await;
     let shop = Shop::of(&context, "acme").await;

@@ -69,6 +69,9 @@ pub(super) struct KeyRow {
     pub(super) digest: Vec<u8>,
     /// Id of the claim that the request makes.
     pub(super) claim_id: Uuid,
+    /// The user of the request's credential. It is indexed: an answer that leaves it as it is needs
+    /// no new entries of indexes.
+    pub(super) user_id: Option<Uuid>,
 }
 
 impl KeyRow {
@@ -145,31 +148,33 @@ async fn claim(
     let keys: Vec<&str> = rows.iter().map(|row| &*row.key).collect();
     let digests: Vec<&[u8]> = rows.iter().map(|row| &*row.digest).collect();
     let claims: Vec<Uuid> = rows.iter().map(|row| row.claim_id).collect();
+    let users: Vec<Option<Uuid>> = rows.iter().map(|row| row.user_id).collect();
     let claimed = sqlx::query!(
         r#"
         with asked as materialized (
-            select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[])
-                as asked (client_id, route, key, body_digest, claim_id)
+            select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[],
+                $6::uuid[])
+                as asked (client_id, route, key, body_digest, claim_id, user_id)
         ), ended as materialized (
             select k.client_id, k.route, k.key
             from asked a join idempotency_key k
                 on k.client_id = a.client_id and k.route = a.route and k.key = a.key
             where k.expires_at <= now()
-                or (k.status is null and k.claimed_at <= now() - make_interval(secs => $7::int))
+                or (k.status is null and k.claimed_at <= now() - make_interval(secs => $8::int))
             -- a row that is locked is getting its answer, and nobody waits for it
             for update of k skip locked
         ), taken as (
             update idempotency_key k set body_digest = a.body_digest, claim_id = a.claim_id,
-                claimed_at = now(), expires_at = now() + make_interval(secs => $6::int),
-                status = null, body = null, user_id = null
+                claimed_at = now(), expires_at = now() + make_interval(secs => $7::int),
+                status = null, body = null, user_id = a.user_id
             from ended join asked a using (client_id, route, key)
             where k.client_id = a.client_id and k.route = a.route and k.key = a.key
             returning k.client_id, k.route, k.key
         ), made as (
             insert into idempotency_key
-                (client_id, route, key, body_digest, claim_id, claimed_at, expires_at)
-            select client_id, route, key, body_digest, claim_id, now(),
-                now() + make_interval(secs => $6::int)
+                (client_id, route, key, body_digest, claim_id, user_id, claimed_at, expires_at)
+            select client_id, route, key, body_digest, claim_id, user_id, now(),
+                now() + make_interval(secs => $7::int)
             from asked
             -- in one order, so that two statements never wait for each other
             order by client_id, route, key
@@ -185,6 +190,7 @@ async fn claim(
         &keys as &[&str],
         &digests as &[&[u8]],
         &claims,
+        &users as &[Option<Uuid>],
         KEPT_SECONDS,
         CLAIM_SECONDS,
     )

@@ -37,6 +37,7 @@ pub(super) fn of_users(side: &Side<'_>) -> PathBuf {
             "array[:number::bigint::text]",
             "array[sha256(:number::bigint::text::bytea)]",
             "array[md5(:number::bigint::text)::uuid]",
+            &format!("array[{USER}]"),
             "86400",
             "3",
         ],

@@ -9,6 +9,7 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::plans::end_others;
+use crate::orders::{Shop, confirm_of};
 
 /// Rows of each table, all of one partner.
 const ROWS: i64 = 50_000;
@@ -239,6 +240,26 @@ async fn what_connectors_have_to_do_is_found_among_commands_that_have_ended() {
     assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0);
     let read = rows_read(&mut connection, "command").await;
     assert!(read < ROWS / 100, "{read} rows were read");
+}
+
+#[tokio::test]
+async fn the_answer_of_a_users_confirm_needs_no_new_entries_of_indexes() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let quote = shop.quote(&context, |_| ());
+    let request = shop.request(Method::POST, "/api/v1/buy/confirm").header("idempotency-key", "k");
+    request.json(&confirm_of(&quote)).send().await.assert_status(200);
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    end_others(&mut connection).await;
+    let (updated, within_pages): (i64, i64) = sqlx::query_as(
+        "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables \
+         where relname = 'idempotency_key'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert!(updated > 0);
+    assert_eq!(updated, within_pages);
 }
 
 #[tokio::test]
