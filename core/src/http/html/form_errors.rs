@@ -14,21 +14,49 @@ pub(crate) struct TypedForm<'a> {
     pub(crate) errors: &'a FormErrors,
 }
 
-/// Errors of a form in the reader's language, each with the name of its field; an empty name is the
-/// form's.
+/// Errors of a form in the reader's language.
 #[derive(Debug, Default)]
-pub(crate) struct FormErrors(Vec<(&'static str, String)>);
+pub(crate) struct FormErrors(Vec<FormError>);
+
+/// An error of a form.
+#[derive(Debug, PartialEq, Eq)]
+struct FormError {
+    /// Name of its field; empty for the form's.
+    field: &'static str,
+    /// Label of a field whose error other fields can have in the same words.
+    label: Option<String>,
+    text: String,
+}
+
+impl FormError {
+    /// Its text on top of the page, away from its field.
+    fn summary(&self) -> String {
+        match &self.label {
+            Some(label) => format!("{label} – {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
 
 impl FormErrors {
     /// One error.
     pub(crate) fn one(field: &'static str, text: String) -> Self {
-        Self(vec![(field, text)])
+        Self(vec![FormError { field, label: None, text }])
     }
 
     /// Adds an error, unless the field has this one already.
     pub(crate) fn add(&mut self, field: &'static str, text: String) {
-        if !self.0.iter().any(|(known, same)| *known == field && *same == text) {
-            self.0.push((field, text));
+        self.add_new(FormError { field, label: None, text });
+    }
+
+    /// The same in words that other fields of the form share: the label tells them apart.
+    pub(crate) fn add_labelled(&mut self, field: &'static str, label: &str, text: String) {
+        self.add_new(FormError { field, label: Some(label.to_owned()), text });
+    }
+
+    fn add_new(&mut self, error: FormError) {
+        if !self.0.contains(&error) {
+            self.0.push(error);
         }
     }
 
@@ -39,7 +67,7 @@ impl FormErrors {
 
     /// The first error of a field.
     pub(crate) fn of(&self, field: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == field).map(|(_, text)| text.as_str())
+        self.0.iter().find(|error| error.field == field).map(|error| error.text.as_str())
     }
 
     /// A box that has to be ticked, with its error.
@@ -78,9 +106,9 @@ impl FormErrors {
 
     /// The same of a form whose fields have this prefix on their page.
     pub(crate) fn summary_of(&self, texts: Texts, prefix: &str) -> Markup {
-        let names: Vec<_> = self.0.iter().map(|(field, _)| format!("{prefix}{field}")).collect();
-        let errors = names.iter().zip(&self.0);
-        let errors: Vec<_> = errors.map(|(name, (_, text))| (&**name, &**text)).collect();
+        let line = |error: &FormError| (format!("{prefix}{}", error.field), error.summary());
+        let lines: Vec<_> = self.0.iter().map(line).collect();
+        let errors: Vec<_> = lines.iter().map(|(name, text)| (&**name, &**text)).collect();
         error_summary(&texts.get("error-summary"), &errors)
     }
 }
@@ -101,5 +129,18 @@ mod tests {
         }
         let done = toast(Tone::Good, "It is done.").into_string();
         assert!(!done.contains("tabindex") && !done.contains("autofocus"), "{done}");
+    }
+
+    #[test]
+    fn the_summary_tells_fields_with_the_same_error_apart() {
+        let mut errors = FormErrors::default();
+        for (field, label) in [("city", "City"), ("city", "City"), ("street", "Street")] {
+            errors.add_labelled(field, label, "This is missing.".to_owned());
+        }
+        let summary = errors.summary(Language::English.texts()).into_string();
+        for line in ["#field-city\">City – This is", "#field-street\">Street – This is"] {
+            assert_eq!(summary.matches(line).count(), 1, "{summary}");
+        }
+        assert_eq!(errors.of("city"), Some("This is missing."));
     }
 }

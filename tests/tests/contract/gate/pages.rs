@@ -70,7 +70,10 @@ async fn a_refused_form_has_each_error_at_its_field_and_what_was_typed() {
     let address = send(&shop.partner, &pages[1], &typed).await;
     let text = address.assert_status(400).text();
     for field in ["postalCode", "city"] {
-        assert!(text.contains(&format!("href=\"#field-{field}\"")), "{text}");
+        let (_, label) = text.split_once(&format!("id=\"field-{field}-label\">")).unwrap();
+        let (label, _) = label.split_once('<').unwrap();
+        let line = format!("href=\"#field-{field}\">{label} – ");
+        assert!(text.contains(&line), "{line} in {text}");
     }
     assert!(!text.contains("href=\"#field-address\"") && text.contains("Keizersgracht"), "{text}");
     assert_eq!(text.matches("class=\"field-error\"").count(), 2, "{text}");

@@ -63,7 +63,9 @@ fn errors(texts: Texts, refusal: &Refusal) -> FormErrors {
     for violation in refusal.violations() {
         let member = MEMBERS.iter().find(|(name, ..)| Some(*name) == violation.field);
         match member {
-            Some((name, ..)) => errors.add(name, texts.get("check-address-wrong")),
+            Some((name, label, _)) => {
+                errors.add_labelled(name, &texts.get(label), texts.get("check-address-wrong"));
+            }
             None => errors.add("", refusal_text(texts, violation.code)),
         }
     }

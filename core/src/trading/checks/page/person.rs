@@ -74,8 +74,9 @@ pub(super) async fn submit(
                 let known =
                     FIELDS.iter().find(|(member, ..)| Some(member.name()) == violation.field);
                 match known {
-                    Some(&(member, _, wrong, ..)) => {
-                        errors.add(member.name(), visit.texts.get(wrong));
+                    Some(&(member, label, wrong, ..)) => {
+                        let label = visit.texts.get(label);
+                        errors.add_labelled(member.name(), &label, visit.texts.get(wrong));
                     }
                     None => errors.add("", refusal_text(visit.texts, violation.code)),
                 }

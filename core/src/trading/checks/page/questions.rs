@@ -15,6 +15,9 @@ use crate::users::answers;
 use crate::users::verification::questions::{Question, to_ask};
 use rampart_types::UserId;
 
+/// Message of a question without an answer.
+const MISSING: &str = "check-questions-missing";
+
 /// The form with the open questions. What was answered before is not shown.
 pub(super) async fn show(
     conn: &mut Connection,
@@ -63,11 +66,15 @@ pub(super) async fn submit(
     form: &Form,
 ) -> Result<FormErrors> {
     let (mut given, mut errors) = (BTreeMap::new(), FormErrors::default());
+    let language = visit.texts.language();
     for question in open(conn, core, visit, user).await? {
         let option = form.get(question.key);
         match question.has_option(option) {
             true => drop(given.insert(question.key.to_owned(), option.to_owned())),
-            false => errors.add(question.key, visit.texts.get("check-questions-missing")),
+            false => {
+                let (label, text) = (question.page_label(language), visit.texts.get(MISSING));
+                errors.add_labelled(question.key, label, text);
+            }
         }
     }
     if errors.is_empty() && !given.is_empty() {
