@@ -59,7 +59,8 @@ impl Met {
                     where client_id = $1 and user_id = $2 and media_type is not null)
                     as "documents!",
                 (select count(*) from passkey where client_id = $1 and user_id = $2)
-                    + (select count(*) from authenticator_app where client_id = $1 and user_id = $2)
+                    + (select count(*) from authenticator_app where client_id = $1 and user_id = $2
+                        and confirmed_at is not null)
                     as "second_factors!",
                 (select count(*) from dca_plan where client_id = $1 and user_id = $2) as "plans!",
                 (select count(*) from traded) as "orders!",
