@@ -161,6 +161,7 @@ receipt-signed = El archivo receipt.jws dentro de este documento contiene los da
 # Checks of an order
 check-title = Un paso más para tu pedido
 check-passed = Gracias, este paso está completo.
+check-refused = Se ha rechazado. Inténtalo de nuevo o pide ayuda.
 check-order = Ver tu pedido
 check-left = Pendiente
 check-send = Enviar

@@ -161,6 +161,7 @@ receipt-signed = Le fichier receipt.jws dans ce document contient les données d
 # Checks of an order
 check-title = Encore une étape pour votre commande
 check-passed = Merci, cette étape est terminée.
+check-refused = Cela a été refusé. Veuillez réessayer ou demander de l'aide.
 check-order = Voir votre commande
 check-left = Reste à faire
 check-send = Envoyer

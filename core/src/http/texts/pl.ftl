@@ -161,6 +161,7 @@ receipt-signed = Plik receipt.jws w tym dokumencie zawiera dane tego potwierdzen
 # Checks of an order
 check-title = Jeszcze jeden krok do realizacji zamówienia
 check-passed = Dziękujemy, ten krok jest zakończony.
+check-refused = Odrzucono. Spróbuj ponownie lub poproś o pomoc.
 check-order = Zobacz zamówienie
 check-left = Do zrobienia
 check-send = Wyślij

@@ -161,6 +161,7 @@ receipt-signed = O ficheiro receipt.jws dentro deste documento contém os dados 
 # Checks of an order
 check-title = Mais um passo para a sua ordem
 check-passed = Obrigado, este passo está concluído.
+check-refused = Foi recusado. Tente de novo ou peça ajuda.
 check-order = Ver a sua encomenda
 check-left = Por fazer
 check-send = Enviar

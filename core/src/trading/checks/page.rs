@@ -30,6 +30,7 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::endpoint::{Body, Endpoint};
 use crate::http::form::{Form, SentForm};
+use crate::http::html::components::{self, Tone};
 use crate::http::html::form_errors::{FormErrors, TypedForm};
 use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, back_link};
 use crate::http::reply::Reply;
@@ -122,15 +123,21 @@ impl Visit {
     ) -> Result<Reply> {
         let mut tx = core.db.begin().await?;
         let open = self.open(&mut tx, core).await?;
-        let content = match open.iter().any(|(one, _)| *one == self.requirement) {
-            false => self.passed(core, &open)?.into(),
-            true => self.content(&mut tx, core, typed).await?,
+        let state = open.iter().find(|(one, _)| *one == self.requirement).map(|(_, state)| *state);
+        let content = match state {
+            None => self.passed(core, &open)?.into(),
+            Some(_) => self.content(&mut tx, core, typed).await?,
         };
         tx.commit().await?;
+        // What waits for a provider is another attempt.
+        let is_refused = state == Some(RequirementState::Rejected) && !content.waits;
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! {
             (typed.errors.summary(texts))
             (note)
+            @if is_refused && typed.errors.is_empty() {
+                (components::note(Tone::Warning, &html! { p { (texts.get("check-refused")) } }))
+            }
             (content.body)
             @if let Some(path) = self.account_path() {
                 p { a href=(path) { (texts.get("check-account-page")) } }

@@ -133,6 +133,15 @@ pub(crate) async fn open_requirements(
 }
 
 /// The requirements that were refused, and are not under review again.
+pub(super) async fn refused_requirements(
+    conn: &mut Connection,
+    account: &Account,
+) -> Result<Vec<Requirement>> {
+    let sides = documents::sides(conn, account.key()).await?;
+    Ok(rejected(account, &sides))
+}
+
+/// The same, of an account whose documents have these sides.
 fn rejected(account: &Account, sides: &[Side]) -> Vec<Requirement> {
     let statuses = &account.statuses;
     let is_identity = |side: &Side| IDENTITY_DOCUMENTS.iter().any(|(kind, _)| *kind == side.kind);

@@ -6,6 +6,9 @@ use uuid::Uuid;
 
 use super::*;
 
+/// The note above a check that was refused.
+const REFUSED: &str = "Dit is afgewezen. Probeer het opnieuw";
+
 pub(super) fn completed(id: &str, command: &Value, outcome: &str) -> Value {
     json!({"id": id, "kind": "identity.completed", "occurredAt": "2026-03-01T12:00:00Z",
         "commandId": command["id"], "outcome": outcome})
@@ -290,9 +293,11 @@ async fn the_sandbox_shows_that_a_share_token_was_given() {
     let page = page_of(&ada, order).await;
     for _ in 0..2 {
         let shown = visit(&acme, &page).await;
-        assert!(shown.assert_status(200).text().contains(given), "{}", shown.text());
+        let text = shown.assert_status(200).text();
+        assert!(text.contains(given) && !text.contains(REFUSED), "{text}");
     }
     send(&acme, &page, &[("outcome", "failed")]).await.assert_status(200);
     let again = visit(&acme, &page).await;
-    assert!(!again.assert_status(200).text().contains(given), "{}", again.text());
+    let text = again.assert_status(200).text();
+    assert!(!text.contains(given) && text.contains(REFUSED), "{text}");
 }

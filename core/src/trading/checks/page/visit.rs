@@ -12,7 +12,7 @@ use crate::platform::error::{Code, Result};
 use crate::trading::checks::Hold;
 use crate::trading::checks::link::{self, Permission};
 use crate::trading::checks::requirement::{
-    OpenRequirements, Requirement, RequirementState, open_requirements,
+    OpenRequirements, Requirement, RequirementState, open_requirements, refused_requirements,
 };
 use crate::trading::orders::state::OrderStatus;
 use crate::trading::quotes::Side;
@@ -254,19 +254,31 @@ impl Visit {
         conn: &mut Connection,
         core: &Core,
     ) -> Result<OpenRequirements> {
+        let account = self.account(conn, core).await?;
         if let (Some(order), Requirement::Check(_)) = (&self.order, self.requirement) {
             let holds = order.open_holds(conn, self.client.id(), self.user).await?;
-            let missing = |hold| (Requirement::Check(hold), RequirementState::Missing);
-            return Ok(holds.into_iter().map(missing).collect());
+            let refused = match &account {
+                Some(account) => refused_requirements(conn, account).await?,
+                None => Vec::new(),
+            };
+            let with_state = |one| match refused.contains(&one) {
+                true => (one, RequirementState::Rejected),
+                false => (one, RequirementState::Missing),
+            };
+            return Ok(holds.into_iter().map(Requirement::Check).map(with_state).collect());
         }
-        let user = self.user.filter(|_| self.order.as_ref().is_none_or(|order| !order.is_final));
-        let Some(user) = user else { return Ok(OpenRequirements::new()) };
-        let account = Account::load(conn, core, self.client.key_of(user)).await?;
-        let account = account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none());
         match account {
             Some(account) => open_requirements(conn, &self.client, &account).await,
             None => Ok(OpenRequirements::new()),
         }
+    }
+
+    /// The account of the user, unless nothing can be open: the order is final, or the user is gone.
+    async fn account(&self, conn: &mut Connection, core: &Core) -> Result<Option<Account>> {
+        let user = self.user.filter(|_| self.order.as_ref().is_none_or(|order| !order.is_final));
+        let Some(user) = user else { return Ok(None) };
+        let account = Account::load(conn, core, self.client.key_of(user)).await?;
+        Ok(account.filter(|one| one.deleted_at.is_none() && one.disabled_at.is_none()))
     }
 
     /// The URL of the page of another requirement, by the same token.
