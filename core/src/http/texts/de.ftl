@@ -227,6 +227,7 @@ check-document-back-hint = Bei einem Reisepass nicht nötig.
 check-document-received = Danke, wir haben Ihr Dokument und sehen es an.
 check-document-missing = Bitte wählen Sie ein Dokument.
 check-image-missing = Bitte wählen Sie ein Foto.
+check-proof-missing = Bitte wählen Sie ein Foto oder ein PDF.
 check-image-wrong = Dies ist kein JPEG, PNG oder PDF.
 check-questions-intro = Wir sind gesetzlich verpflichtet, diese Fragen zu stellen.
 check-questions-answered = Sie haben alle Fragen beantwortet. Wir prüfen Ihre Antworten.

@@ -227,6 +227,7 @@ check-document-back-hint = A passport needs none.
 check-document-received = Thank you, we have your document and look at it.
 check-document-missing = Please choose a document.
 check-image-missing = Please choose a photo.
+check-proof-missing = Please choose a photo or a PDF.
 check-image-wrong = This is not a JPEG, PNG or PDF.
 check-questions-intro = The law requires us to ask these questions.
 check-questions-answered = You have answered every question. We look at your answers.

@@ -227,6 +227,7 @@ check-document-back-hint = No hace falta con un pasaporte.
 check-document-received = Gracias, tenemos tu documento y lo revisamos.
 check-document-missing = Elige un documento.
 check-image-missing = Elige una foto.
+check-proof-missing = Elige una foto o un PDF.
 check-image-wrong = No es un JPEG, un PNG ni un PDF.
 check-questions-intro = La ley nos obliga a hacer estas preguntas.
 check-questions-answered = Has respondido a todas las preguntas. Revisamos tus respuestas.

@@ -227,6 +227,7 @@ check-document-back-hint = Inutile pour un passeport.
 check-document-received = Merci, nous avons votre document et l'examinons.
 check-document-missing = Veuillez choisir un document.
 check-image-missing = Veuillez choisir une photo.
+check-proof-missing = Veuillez choisir une photo ou un PDF.
 check-image-wrong = Ce n'est ni un JPEG, ni un PNG, ni un PDF.
 check-questions-intro = La loi nous oblige à poser ces questions.
 check-questions-answered = Vous avez répondu à toutes les questions. Nous examinons vos réponses.

@@ -227,6 +227,7 @@ check-document-back-hint = Per un passaporto non serve.
 check-document-received = Grazie, abbiamo il tuo documento e lo esaminiamo.
 check-document-missing = Scegli un documento.
 check-image-missing = Scegli una foto.
+check-proof-missing = Scegli una foto o un PDF.
 check-image-wrong = Non è un JPEG, un PNG né un PDF.
 check-questions-intro = La legge ci impone di porre queste domande.
 check-questions-answered = Hai risposto a tutte le domande. Stiamo esaminando le tue risposte.

@@ -227,6 +227,7 @@ check-document-back-hint = Niet nodig bij een paspoort.
 check-document-received = Bedankt, we hebben je document en bekijken het.
 check-document-missing = Kies een document.
 check-image-missing = Kies een foto.
+check-proof-missing = Kies een foto of een PDF.
 check-image-wrong = Dit is geen JPEG, PNG of PDF.
 check-questions-intro = De wet verplicht ons deze vragen te stellen.
 check-questions-answered = Je hebt alle vragen beantwoord. We beoordelen je antwoorden.

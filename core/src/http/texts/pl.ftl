@@ -227,6 +227,7 @@ check-document-back-hint = Przy paszporcie niepotrzebne.
 check-document-received = Dziękujemy, mamy dokument i go sprawdzamy.
 check-document-missing = Wybierz dokument.
 check-image-missing = Wybierz zdjęcie.
+check-proof-missing = Wybierz zdjęcie lub plik PDF.
 check-image-wrong = To nie jest JPEG, PNG ani PDF.
 check-questions-intro = Prawo wymaga, abyśmy zadali te pytania.
 check-questions-answered = Mamy odpowiedzi na wszystkie pytania. Sprawdzamy je.

@@ -227,6 +227,7 @@ check-document-back-hint = Não é necessária para um passaporte.
 check-document-received = Obrigado, temos o seu documento e estamos a analisá-lo.
 check-document-missing = Escolha um documento.
 check-image-missing = Escolha uma fotografia.
+check-proof-missing = Escolha uma fotografia ou um PDF.
 check-image-wrong = Isto não é um JPEG, PNG ou PDF.
 check-questions-intro = A lei obriga-nos a fazer estas perguntas.
 check-questions-answered = Respondeu a todas as perguntas. Estamos a analisar as suas respostas.

@@ -234,7 +234,8 @@ async fn a_proof_of_the_bank_account_that_pays_is_taken() {
     let shown = visit(&shop.partner, &page).await;
     assert!(shown.assert_status(200).text().contains("name=\"proof\""), "{}", shown.text());
     let refused = send(&shop.partner, &page, &[]).await;
-    assert!(refused.assert_status(400).text().contains("href=\"#field-proof\""));
+    let line = "href=\"#field-proof\">Please choose a photo or a PDF.";
+    assert!(refused.assert_status(400).text().contains(line), "{}", refused.text());
     let proof = ("proof", Some("statement.pdf"), &b"%PDF-1.7 of the account"[..]);
     let sent = upload(&shop.partner, &page, &[proof]).await;
     assert!(sent.assert_status(200).text().contains("we look at your proof"), "{}", sent.text());

@@ -136,6 +136,7 @@ pub(super) fn proof_form(
 /// The image of a field, or why there is none.
 pub(super) fn read_image(visit: &Visit, form: &Form, field: &str) -> Result<ReceivedImage, String> {
     match form.file(field) {
+        [] if field == PROOF => Err(visit.texts.get("check-proof-missing")),
         [] => Err(visit.texts.get("check-image-missing")),
         file => ReceivedImage::from_bytes(file.to_vec())
             .ok_or_else(|| visit.texts.get("check-image-wrong")),
