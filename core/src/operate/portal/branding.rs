@@ -17,6 +17,14 @@ use crate::tenancy::tenants::branding::{
 };
 
 const PATH: &str = "/portal/branding";
+/// Names of the fields in the form, and on the page.
+const LABELS: [(&str, &str); 5] = [
+    ("logo", "Logo"),
+    ("accentColor", "Accent colour"),
+    ("supportUrl", "Help"),
+    ("privacyUrl", "Privacy statement"),
+    ("termsUrl", "Terms"),
+];
 
 /// Shows the branding.
 pub struct Show;
@@ -86,12 +94,28 @@ fn read(form: &Form) -> Result<BrandingChange, Vec<Invalid>> {
     }
 }
 
+/// The label of a field.
+fn label_of(name: &str) -> &'static str {
+    LABELS.iter().find(|(known, _)| *known == name).map_or("", |(_, label)| *label)
+}
+
+/// A reason that operators' programs read, as a sentence.
+fn sentence(reason: &str) -> String {
+    let mut letters = reason.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
+}
+
 /// The page, with the errors of a form that was refused.
 fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
     let brand = &visit.session.client.tenant.brand;
     let public_url = &visit.core.settings.public_url;
     let sent = visit.form();
-    let error = |name: &str| errors.iter().find(|(at, _)| *at == name).map(|(_, text)| *text);
+    let wrong: Vec<_> = errors.iter().map(|(name, reason)| (*name, sentence(reason))).collect();
+    let error = |name: &str| wrong.iter().find(|(at, _)| *at == name).map(|(_, text)| &**text);
+    let lines = wrong.iter().map(|(name, text)| (*name, format!("{} – {text}", label_of(name))));
+    let lines: Vec<_> = lines.collect();
+    let summary: Vec<_> = lines.iter().map(|(name, text)| (*name, &**text)).collect();
     let accent = brand.accent.map_or_else(String::new, |accent| accent.to_string());
     let stored = |name: &str| match name {
         "accentColor" => accent.as_str(),
@@ -100,10 +124,10 @@ fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
         "termsUrl" => brand.terms_url.as_deref().unwrap_or_default(),
         _ => "",
     };
-    let input = |name: &'static str, label: &'static str, hint: &'static str| {
+    let input = |name: &'static str, hint: &'static str| {
         let value = if errors.is_empty() { stored(name) } else { sent.get(name) };
         let (error, hint) = (error(name), Some(hint));
-        field(&Field { value, error, hint, required: false, ..Field::text(name, label) })
+        field(&Field { value, error, hint, required: false, ..Field::text(name, label_of(name)) })
     };
     let logo = Field {
         kind: "file",
@@ -112,20 +136,20 @@ fn page(visit: &Visit<'_>, errors: &[Invalid]) -> Reply {
             "At most 64 KiB: a PNG of at most 1024 × 1024 pixels, not interlaced, or an SVG of shapes and gradients.",
         ),
         required: false,
-        ..Field::text("logo", "Logo")
+        ..Field::text("logo", label_of("logo"))
     };
     let is_removed = sent.get("removeLogo") == "yes";
     let body = html! {
         p { "Shoppers see this on the pages where they pay and verify themselves." }
         @if let Some(logo) = &brand.logo { p.brand { img src={ (public_url) (logo) } alt="Your logo"; } }
-        (error_summary(FORM_ERRORS, errors))
+        (error_summary(FORM_ERRORS, &summary))
         (visit.form_with_file_to(PATH, &html! {
             (field(&logo))
             @if brand.logo.is_some() { (tick("removeLogo", is_removed, &html! { "Take the logo away" })) }
-            (input("accentColor", "Accent colour", "Of links and buttons, such as #0b57d0, in the light scheme. White text on it must be readable."))
-            (input("supportUrl", "Help", "An https: or mailto: URL."))
-            (input("privacyUrl", "Privacy statement", "An https: URL."))
-            (input("termsUrl", "Terms", "An https: URL."))
+            (input("accentColor", "Of links and buttons, such as #0b57d0, in the light scheme. White text on it must be readable."))
+            (input("supportUrl", "An https: or mailto: URL."))
+            (input("privacyUrl", "An https: URL."))
+            (input("termsUrl", "An https: URL."))
             button.main type="submit" { "Save" }
         }))
     };

@@ -150,9 +150,9 @@ async fn an_owner_sets_the_branding_with_a_file() {
     let page = staff.submit_file(PATH, "logo", b"GIF89a", &wrong).await;
     let text = page.assert_status(400).text();
     for part in [
-        "href=\"#field-logo\"",
-        "href=\"#field-accentColor\"",
-        "href=\"#field-supportUrl\"",
+        "href=\"#field-logo\">Logo – A PNG of at most 64 KiB",
+        "href=\"#field-accentColor\">Accent colour – Its contrast to the ground",
+        "href=\"#field-supportUrl\">Help – An https: or mailto: URL.<",
         "value=\"#ffff00\"",
         "value=\"ftp://acme.example\"",
     ] {
