@@ -14,7 +14,7 @@ use rampart_tests::test_context::TestContext;
 use rampart_tests::user::registration;
 use serde_json::json;
 
-use crate::buyer::{RETURN_URL, WALLET, order_of, quote};
+use crate::buyer::{RETURN_URL, WALLET, order, order_of, quote};
 
 #[tokio::test]
 async fn the_pages_work_in_a_browser_and_load_nothing_from_elsewhere() {
@@ -76,6 +76,24 @@ async fn a_consent_is_to_the_price_that_is_seen() {
     browser.run_with(TYPE, json!(["130"])).await;
     browser.has("[data-changed]:not([hidden])").await;
     assert_eq!(browser.run(STATE).await, json!([false, false]));
+}
+
+#[tokio::test]
+async fn times_are_written_as_in_the_readers_region() {
+    // The first time of the page, and the same as a region writes it.
+    const TIMES: &str = "const time = document.querySelector('time[datetime]');
+        return [time.textContent, new Date(time.dateTime).toLocaleString(arguments[0],
+            {dateStyle: 'medium', timeStyle: 'short'})]";
+    let edge = Edge::start().await;
+    let partner = edge.partner("browsed").await.authenticated().await;
+    let confirmed = order(&partner).await.json();
+    let browser = Browser::start().await;
+    for region in ["en-GB", "en-US", "de-AT"] {
+        browser.prefer_language(region).await;
+        browser.open(confirmed["paymentUrl"].as_str().unwrap()).await;
+        let times = browser.run_with(TIMES, json!([region])).await;
+        assert_eq!(times[0], times[1], "{region}");
+    }
 }
 
 async fn docs(browser: &Browser, edge: &Edge) {

@@ -3,12 +3,17 @@ const said = document.createElement("p");
 said.setAttribute("role", "status");
 said.className = "skip";
 document.body.append(said);
+// Times are written as in the region of the path, or else in that of the reader's browser, as long as the
+// page's language is spoken there.
+const isSpoken = (tag) => tag?.split("-")[0] === document.documentElement.lang;
+const regionOfPath = location.pathname.match(/^\/([a-z]{2}-[a-z]{2})\//)?.[1];
+const timeLocale = [regionOfPath, ...navigator.languages].find(isSpoken) ?? document.documentElement.lang;
 const enhance = (root) => {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     if (isNaN(at)) continue;
     time.title = at.toISOString().replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
-    time.textContent = at.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    time.textContent = at.toLocaleString(timeLocale, { dateStyle: "medium", timeStyle: "short" });
   }
   for (const button of root.querySelectorAll("button[data-copy]")) {
     if (!navigator.clipboard) continue;
