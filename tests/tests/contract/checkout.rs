@@ -237,8 +237,15 @@ async fn the_page_shows_the_terms_and_runs_nothing_but_our_script() {
 async fn the_page_hides_what_the_partner_hides_and_says_when_it_is_over() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let made = made(&acme, json!({"walletAddress": ADDRESS, "showWalletAddress": 0})).await;
+    let terms = json!({"walletAddress": ADDRESS, "showWalletAddress": 0,
+        "quoteCurrencyAmount": 100});
+    let made = made(&acme, terms).await;
     assert!(!page(&acme, link(&made)).await.text().contains(ADDRESS));
+    let typed = [("amount", "100"), ("action", "quote")];
+    let quoted = purchase::post(&acme, link(&made), &typed).await;
+    let text = quoted.assert_status(200).text();
+    assert!(text.contains("I agree to buy") && !text.contains("checked the wallet"), "{text}");
+    assert!(!text.contains(ADDRESS), "{text}");
     context.clock().advance(TimeDelta::hours(2));
     let ended = page(&acme, link(&made)).await;
     assert!(ended.assert_status(200).text().contains("This checkout has ended"));

@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Dieser Preis gilt bis
 checkout-estimated = Der Preis wird festgelegt, sobald Ihre Zahlung eingeht.
 checkout-consent = Ich habe die Wallet geprüft und stimme dem Kauf zu diesen Bedingungen zu.
+checkout-consent-terms = Ich stimme dem Kauf zu diesen Bedingungen zu.
 checkout-consent-missing = Bitte stimmen Sie zuerst den Bedingungen zu.
 checkout-confirm = Kaufen
 checkout-change = Ändern

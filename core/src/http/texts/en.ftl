@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = This price holds until
 checkout-estimated = The price is fixed when your payment arrives.
 checkout-consent = I have checked the wallet and agree to buy at these terms.
+checkout-consent-terms = I agree to buy at these terms.
 checkout-consent-missing = Please agree to the terms first.
 checkout-confirm = Buy
 checkout-change = Change

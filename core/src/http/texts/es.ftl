@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Este precio es válido hasta
 checkout-estimated = El precio se fija cuando llega tu pago.
 checkout-consent = He revisado el monedero y acepto comprar en estas condiciones.
+checkout-consent-terms = Acepto comprar en estas condiciones.
 checkout-consent-missing = Acepta primero las condiciones.
 checkout-confirm = Comprar
 checkout-change = Cambiar

@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Ce prix est valable jusqu'au
 checkout-estimated = Le prix est fixé à la réception de votre paiement.
 checkout-consent = J'ai vérifié le portefeuille et j'accepte d'acheter à ces conditions.
+checkout-consent-terms = J'accepte d'acheter à ces conditions.
 checkout-consent-missing = Veuillez d'abord accepter les conditions.
 checkout-confirm = Acheter
 checkout-change = Modifier

@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Questo prezzo è valido fino al
 checkout-estimated = Il prezzo viene fissato all'arrivo del pagamento.
 checkout-consent = Ho controllato il wallet e accetto di acquistare a queste condizioni.
+checkout-consent-terms = Accetto di acquistare a queste condizioni.
 checkout-consent-missing = Accetta prima le condizioni.
 checkout-confirm = Acquista
 checkout-change = Modifica

@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Deze prijs geldt tot
 checkout-estimated = De prijs staat vast zodra je betaling binnen is.
 checkout-consent = Ik heb de wallet gecontroleerd en ga akkoord met de aankoop onder deze voorwaarden.
+checkout-consent-terms = Ik ga akkoord met de aankoop onder deze voorwaarden.
 checkout-consent-missing = Ga eerst akkoord met de voorwaarden.
 checkout-confirm = Kopen
 checkout-change = Wijzigen

@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Cena obowiązuje do
 checkout-estimated = Cena zostanie ustalona, gdy wpłynie Twoja płatność.
 checkout-consent = Potwierdzam, że portfel jest prawidłowy, i zgadzam się na zakup na tych warunkach.
+checkout-consent-terms = Zgadzam się na zakup na tych warunkach.
 checkout-consent-missing = Najpierw zaakceptuj warunki.
 checkout-confirm = Kup
 checkout-change = Zmień

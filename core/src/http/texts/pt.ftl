@@ -77,6 +77,7 @@ checkout-fee-spread = Spread
 checkout-valid = Este preço é válido até
 checkout-estimated = O preço é fixado quando o seu pagamento chegar.
 checkout-consent = Verifiquei a carteira e aceito comprar nestas condições.
+checkout-consent-terms = Aceito comprar nestas condições.
 checkout-consent-missing = Aceite primeiro as condições.
 checkout-confirm = Comprar
 checkout-change = Alterar

@@ -117,7 +117,7 @@ pub(super) fn details(
             (amount_input(purchase, errors))
             (wallet_inputs(texts, checkout, form, errors))
             @if at_once {
-                (errors.consent("consent", &html! { (texts.get("checkout-consent")) }))
+                (consent(texts, checkout, errors))
             }
             button.main type="submit" name="action" value="quote" { (texts.get(button)) }
             (link_button(texts, shopper, resume::Step::Details))
@@ -158,7 +158,7 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
                 input type="hidden" name=(name) value=(form.get(name));
             }
             @if !refused {
-                (errors.consent("consent", &html! { (texts.get("checkout-consent")) }))
+                (consent(texts, checkout, errors))
                 button.main type="submit" name="action" value="confirm" {
                     (texts.get("checkout-confirm"))
                 }
@@ -175,6 +175,13 @@ pub(super) fn confirmation(look: Look<'_>, shown: Shown<'_>, quote: &View) -> Re
         }
     };
     render(look, status, checkout, "checkout-confirm-title", &body)
+}
+
+/// The box that is ticked to buy: nobody can have checked a wallet that the partner hides.
+fn consent(texts: Texts, checkout: &Checkout, errors: &FormErrors) -> Markup {
+    let is_hidden = checkout.wallet_address.is_some() && !checkout.show_wallet_address;
+    let label = if is_hidden { "checkout-consent-terms" } else { "checkout-consent" };
+    errors.consent("consent", &html! { (texts.get(label)) })
 }
 
 /// The button that mails a link to a step, for who has an account to mail it to.
