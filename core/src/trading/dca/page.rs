@@ -61,7 +61,8 @@ impl Endpoint for Show {
         let page =
             Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
         let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
-        let mut reply = Page { scripts, ..page }.render(StatusCode::OK, &body);
+        let is_test = tenant.is_test();
+        let mut reply = Page { scripts, is_test, ..page }.render(StatusCode::OK, &body);
         opened.keep(core, &mut reply).await?;
         Ok(reply)
     }

@@ -166,6 +166,7 @@ async fn who_has_a_savings_plan_finds_its_page() {
     let text = plans.assert_status(200).text();
     assert!(text.contains(plan["code"].as_str().unwrap()), "{text}");
     assert!(text.contains("<dd><code>4711</code></dd>"), "{text}");
+    assert!(text.contains("Dit is een test."), "nobody may transfer money to the sandbox: {text}");
     // The script shows the button that copies the address.
     assert!(text.contains("data-copy=") && text.contains("enhance(document);"), "{text}");
     let policy = plans.header("content-security-policy").unwrap();
