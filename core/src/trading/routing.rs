@@ -74,6 +74,13 @@ pub(crate) fn offers_asset(
     tenant.is_test() || is_routed(catalogue, &tenant.slug, side, asset)
 }
 
+/// True if the client is offered this side of the pair, be it in maintenance.
+pub(crate) fn is_offered(client: &Client, side: Side, pair: &Pair) -> bool {
+    let asset = pair.base.code().to_string();
+    side.terms(pair).status != PairStatus::Disabled
+        && offers_asset(&client.catalogue, &client.tenant, side, &asset)
+}
+
 /// True if a live partner of this slug has routes for the coins of an order and for money, by any
 /// payment method.
 pub(crate) fn is_routed(catalogue: &Catalogue, slug: &str, side: Side, asset: &str) -> bool {

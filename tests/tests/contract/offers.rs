@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::buyer::WALLET as ADDRESS;
+use rampart_tests::going_live::CONNECTOR;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -282,6 +283,24 @@ async fn a_method_that_the_partner_is_not_offered_is_refused() {
         let wanted = offer(json!({ "paymentMethod": method }));
         acme.post(OFFER, wanted.clone()).await.assert_status(200);
         live.post(OFFER, wanted).await.assert_codes(codes);
+    }
+}
+
+#[tokio::test]
+async fn a_pair_that_the_partner_is_not_offered_is_refused() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let live = context.partner_of(json!({"slug": "live", "name": "L", "mode": "live"})).await;
+    let route = |leg: &str, of: &str, direction: &str| json!({"partner": null, leg: of, "direction": direction, "connector": CONNECTOR});
+    let routes =
+        json!({"routes": [route("method", "creditCard", "in"), route("asset", "ETH", "out")]});
+    context.admin(Method::PUT, "/admin/v1/routes", routes).await.assert_status(200);
+    for path in [OFFER, "/api/v2/buy/checkout"] {
+        for (asset, codes) in [("ETH", &[][..]), ("BTC", &["ER326"][..])] {
+            let wanted = offer(json!({ "baseCurrency": asset }));
+            acme.post(path, wanted.clone()).await.assert_status(200);
+            live.post(path, wanted).await.assert_codes(codes);
+        }
     }
 }
 

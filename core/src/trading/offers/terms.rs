@@ -15,9 +15,9 @@ use crate::auth::caller::Client;
 use crate::endpoint::openapi::doc::{Kind, Member, optional};
 use crate::http::fields::{Fields, flag};
 use crate::platform::error::Code;
-use crate::trading::catalogue::{Currency, Pair, PairStatus};
+use crate::trading::catalogue::{Currency, Pair};
 use crate::trading::quotes::Side;
-use crate::trading::routing::is_payable;
+use crate::trading::routing::{is_offered, is_payable};
 use rampart_types::decimal::{fits_decimals, from_number};
 use rampart_types::money::AMOUNT_MAX;
 use rampart_types::{CallbackUrl, DestinationTag, PartnerReference, ReturnUrl, WalletAddress};
@@ -205,7 +205,7 @@ fn pair(fields: &mut Fields<'_>, client: &Client, fixed: bool, codes: &Codes) ->
         target.is_none_or(|target| target.code() == pair.base.code())
             && source.is_none_or(|source| source.code() == pair.quote.code())
     });
-    match pair.filter(|pair| pair.buy.status != PairStatus::Disabled) {
+    match pair.filter(|pair| is_offered(client, Side::Buy, pair)) {
         Some(pair) => Some(Arc::clone(pair)),
         None => refuse(fields, Code::CurrencyPairInvalid, "baseCurrency"),
     }
