@@ -76,10 +76,16 @@ struct Booked {
     status: OrderStatus,
     fiat: Decimal,
     crypto: Decimal,
+    /// All fees together.
+    fees: Decimal,
     customer: Decimal,
     payable: Decimal,
     /// Coins that were exchanged.
     converted: Decimal,
+    /// Fiat that was exchanged.
+    converted_fiat: Decimal,
+    /// Fees that were charged.
+    charged: Decimal,
     /// Money is set aside for refunds that were asked for too long ago to be among what waits, and
     /// that nobody makes.
     owes_refund: bool,
@@ -96,6 +102,9 @@ impl Booked {
         let is_executed = !zero(self.converted);
         if is_executed && self.converted != exchanged {
             return Some("another amount was exchanged than the order's");
+        }
+        if !self.has_own_fees(is_executed) {
+            return Some("other fees were charged than the order's");
         }
         // A part may have been sent before more was released.
         let is_payable = is_executed && (-payout..Decimal::ZERO).contains(&self.payable);
@@ -126,31 +135,91 @@ impl Booked {
             _ => None,
         }
     }
+
+    /// True if the order's fees were charged and the rest of its fiat was exchanged, or nothing if it
+    /// is not executed.
+    fn has_own_fees(&self, is_executed: bool) -> bool {
+        let (exchanged, fees) = match (is_executed, self.side) {
+            (false, _) => (Decimal::ZERO, Decimal::ZERO),
+            (true, Side::Buy) => (self.fees - self.fiat, self.fees),
+            (true, Side::Sell) => (self.fees + self.fiat, self.fees),
+        };
+        self.converted_fiat == exchanged && self.charged == fees
+    }
 }
 
-async fn orders(core: &Core, after: i64) -> Result<Page> {
-    let mut rows = sqlx::query!(
+/// An order's row as it is read, beside the sums of its postings.
+#[derive(Debug)]
+struct Row {
+    client_id: Uuid,
+    order_id: i64,
+    sold: bool,
+    status: OrderStatus,
+    fiat: Decimal,
+    crypto: Decimal,
+    fees: Decimal,
+    customer: Decimal,
+    payable: Decimal,
+    converted: Decimal,
+    converted_fiat: Decimal,
+    charged: Decimal,
+    /// Money was set aside long ago for a refund.
+    has_set_aside: bool,
+}
+
+impl Row {
+    fn booked(&self, owes_refund: bool) -> Booked {
+        Booked {
+            side: if self.sold { Side::Sell } else { Side::Buy },
+            status: self.status,
+            fiat: self.fiat,
+            crypto: self.crypto,
+            fees: self.fees,
+            customer: self.customer,
+            payable: self.payable,
+            converted: self.converted,
+            converted_fiat: self.converted_fiat,
+            charged: self.charged,
+            owes_refund,
+        }
+    }
+}
+
+/// The orders after this number, at most a page.
+async fn rows(core: &Core, after: i64) -> Result<Vec<Row>> {
+    let rows = sqlx::query_as!(
+        Row,
         r#"
         with page as (
-            select client_id, order_id, false as sold, status, fiat_amount, crypto_amount,
-                crypto_currency
+            select client_id, order_id, false as sold, status, fiat_amount, fiat_currency,
+                crypto_amount, crypto_currency, partner_fee + provider_fee + payment_method_fee
+                    + network_fee + spread_fee + affiliate_fee as fees
             from buy_order where order_id > $1
             union all
-            select client_id, order_id, true as sold, status, fiat_amount, crypto_amount,
-                crypto_currency
+            select client_id, order_id, true as sold, status, fiat_amount, fiat_currency,
+                crypto_amount, crypto_currency, partner_fee + provider_fee + payment_method_fee
+                    + network_fee + spread_fee + affiliate_fee as fees
             from sell_order where order_id > $1
             order by order_id limit $2
         )
         select page.client_id as "client_id!", page.order_id as "order_id!", page.sold as "sold!",
             page.status as "status!: OrderStatus", page.fiat_amount as "fiat!",
-            page.crypto_amount as "crypto!", sums.customer as "customer!",
+            page.crypto_amount as "crypto!", page.fees as "fees!", sums.customer as "customer!",
             sums.payable as "payable!", sums.converted as "converted!",
+            sums.converted_fiat as "converted_fiat!", sums.charged as "charged!",
             sums.has_set_aside as "has_set_aside!"
         from page cross join lateral (
             select coalesce(sum(p.amount) filter (where a.kind = 'customer'), 0) as customer,
                 coalesce(sum(p.amount) filter (where a.kind = 'payout_payable'), 0) as payable,
                 coalesce(sum(p.amount) filter (where a.kind = 'conversion'
                     and a.currency = page.crypto_currency), 0) as converted,
+                coalesce(sum(p.amount) filter (where a.kind = 'conversion'
+                    and a.currency = page.fiat_currency), 0) as converted_fiat,
+                -- not what a chain or a bank has taken since
+                coalesce(-sum(p.amount) filter (where a.currency = page.fiat_currency
+                    and a.kind in ('fee_partner', 'fee_provider', 'fee_payment_method',
+                        'fee_network', 'spread')
+                    and e.kind in ('opening', 'execution', 'execution-reversed')), 0) as charged,
                 -- `money_waiting()` reads the books of later ones alone
                 coalesce(sum(p.amount) filter (where a.kind = 'refund_payable') < 0
                     and max(e.recorded_at) filter (where e.kind = 'refund-requested')
@@ -167,6 +236,11 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     )
     .fetch_all(&core.db)
     .await?;
+    Ok(rows)
+}
+
+async fn orders(core: &Core, after: i64) -> Result<Page> {
+    let mut rows = rows(core, after).await?;
     let end = rows.last().filter(|_| is_full(rows.len())).map(|row| row.order_id);
     // More orders may have the last number of a full page: the next one has all of them.
     let before = rows.partition_point(|row| Some(row.order_id) < end);
@@ -181,18 +255,9 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     let unmade = refunds::unmade(core, &clients, &orders).await?;
     let (checked, mut problems) = (rows.len(), Vec::new());
     for row in rows {
-        let booked = Booked {
-            side: if row.sold { Side::Sell } else { Side::Buy },
-            status: row.status,
-            fiat: row.fiat,
-            crypto: row.crypto,
-            customer: row.customer,
-            payable: row.payable,
-            converted: row.converted,
-            owes_refund: unmade.contains(&(row.client_id, row.order_id)),
-        };
+        let owes_refund = unmade.contains(&(row.client_id, row.order_id));
         let subject = format!("order {}", row.order_id);
-        let problem = booked.problem().map(Cow::from);
+        let problem = row.booked(owes_refund).problem().map(Cow::from);
         problems.extend(problem.map(|problem| Problem { subject, problem }));
     }
     Ok(Page { checked, problems, next: Some(next) })
@@ -255,14 +320,18 @@ mod tests {
     use super::*;
 
     fn booked(status: OrderStatus, [customer, payable, converted]: [i64; 3]) -> Booked {
+        let (converted_fiat, charged) = if converted == 0 { (0, 0) } else { (-90, 10) };
         Booked {
             side: Side::Buy,
             status,
             fiat: Decimal::from(100),
             crypto: Decimal::from(2),
+            fees: Decimal::from(10),
             customer: customer.into(),
             payable: payable.into(),
             converted: converted.into(),
+            converted_fiat: converted_fiat.into(),
+            charged: charged.into(),
             owes_refund: false,
         }
     }
@@ -289,6 +358,30 @@ mod tests {
                 assert_eq!(fits, fitting.contains(&sums) || may, "{status:?} {sums:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_fees_and_the_fiat_of_an_order_are_those_of_its_postings() {
+        let bought = || booked(OrderStatus::Completed, [0, 0, 2]);
+        let [nine, eleven, fiat] = [9, 11, 101].map(Decimal::from);
+        for wrong in [
+            Booked { charged: nine, ..bought() },
+            Booked { converted_fiat: Decimal::from(-91), ..bought() },
+            Booked { fiat, ..bought() },
+            // Both together leave the fiat that was exchanged as it is.
+            Booked { fiat, fees: eleven, ..bought() },
+            Booked { charged: nine, ..booked(OrderStatus::Pending, [0, 0, 0]) },
+        ] {
+            assert_eq!(wrong.problem(), Some("other fees were charged than the order's"));
+        }
+        let sold = Booked {
+            side: Side::Sell,
+            converted: Decimal::from(-2),
+            converted_fiat: Decimal::from(110),
+            ..bought()
+        };
+        assert_eq!(sold.problem(), None);
+        assert!(Booked { fees: eleven, ..sold }.problem().is_some());
     }
 
     #[test]

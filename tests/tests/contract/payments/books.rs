@@ -86,6 +86,22 @@ async fn an_order_whose_postings_do_not_fit_its_state_is_found() {
 }
 
 #[tokio::test]
+async fn an_order_whose_fees_are_not_those_of_its_postings_is_found() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    pay(&context, "bank-1", json!({"orderId": order.id})).await.assert_status(201);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+    // The fee identity holds, and its coins are the same.
+    let changed = "update buy_order set fiat_amount = fiat_amount + 1, spread_fee = spread_fee + 1";
+    sqlx::query(changed).execute(context.db()).await.unwrap();
+    let found = problems(&context).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["subject"], format!("order {}", order.id));
+    assert_eq!(found[0]["problem"], "other fees were charged than the order's");
+}
+
+#[tokio::test]
 async fn orders_of_one_number_are_checked_where_a_page_ends_between_them() {
     let context = TestContext::start().await;
     for slug in ["acme", "other"] {
