@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::apply::Applied;
 use self::report::MEMBERS;
-pub(super) use self::report::Report;
+pub(super) use self::report::{Report, storable};
 use super::caller::Connector;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};

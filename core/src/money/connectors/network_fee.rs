@@ -29,7 +29,8 @@ impl NetworkFee {
     pub(super) fn read(document: &Value) -> Option<Self> {
         let amount = decimal::from_number(&document["networkFee"])?;
         let asset = document["networkFeeAsset"].as_str().or(document["asset"].as_str())?;
-        let is_name = (1..=ASSET_CHARS_MAX).contains(&asset.chars().count());
+        let is_name = (1..=ASSET_CHARS_MAX).contains(&asset.chars().count())
+            && !asset.contains(char::is_control);
         let is_amount = amount > Decimal::ZERO && amount <= Decimal::from(AMOUNT_MAX);
         (is_name && is_amount).then(|| Self { amount, asset: asset.to_owned() })
     }
@@ -50,5 +51,23 @@ impl NetworkFee {
             Posting::new(AccountKind::Treasury, &asset, -self.amount),
         ];
         Ok(ledger::post(conn, core, "network-fee", of, &paid).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_fee_in_an_asset_without_a_name_is_none() {
+        let read = |asset: &str| {
+            NetworkFee::read(&json!({"networkFee": 1, "networkFeeAsset": asset, "asset": "USDC"}))
+        };
+        assert_eq!(read("ETH").unwrap().asset, "ETH");
+        for wrong in ["", "a\u{0}b", "a\nb", &"x".repeat(ASSET_CHARS_MAX + 1)] {
+            assert!(read(wrong).is_none(), "{wrong:?}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::caller::Connector;
 use super::checkpoint::{self, ID, lease_token, lost_lease};
 use super::commands::{CommandKind, result_context};
 use super::effects;
+use super::events::storable;
 use super::finished::Finished;
 use crate::Core;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -79,6 +80,7 @@ impl Endpoint for ReportResult {
         if new.retry_after_seconds.is_some_and(|seconds| seconds > RETRY_SECONDS_MAX) {
             return Err(Denial::unprocessable("retryAfterSeconds: 0 to 86400").into());
         }
+        new.reason = new.reason.as_deref().map(storable);
         new.result.sort_all_objects();
         Ok((checkpoint::id(input)?, new))
     }

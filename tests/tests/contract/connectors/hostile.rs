@@ -90,6 +90,29 @@ async fn with_payout(
 }
 
 #[tokio::test]
+async fn a_failure_is_taken_whatever_its_reason_holds() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (reported, answered) = (order(&acme, 100).await, order(&acme, 100).await);
+    let commands = connector.lease(10).await;
+    let of_answered = commands.iter().find(|command| command["body"]["orderId"] == answered.id);
+    let command = of_answered.unwrap();
+    let failed = json!({"id": "failed", "kind": "payment.failed",
+        "occurredAt": "2026-03-01T12:00:00Z", "partner": "acme", "orderId": reported.id,
+        "reason": "a\u{0}b"});
+    connector.event(failed).await.assert_status(200);
+    let path = format!("/connectors/v1/commands/{}/result", command["id"].as_str().unwrap());
+    let rejected = json!({"leaseToken": command["leaseToken"], "outcome": "rejected",
+        "reason": "a\u{0}b"});
+    connector.call(Method::POST, &path, rejected).await.assert_status(200);
+    for order in [&reported, &answered] {
+        assert_eq!(status(&context, order).await, "cancelled");
+    }
+    let query = "select count(*) from buy_order where status_reason = U&'a\\FFFDb'";
+    assert_eq!(count(&context, query).await, 2);
+}
+
+#[tokio::test]
 async fn a_connector_that_lies_after_its_lease_is_lost_changes_nothing() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

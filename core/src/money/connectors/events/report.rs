@@ -140,7 +140,7 @@ impl Report {
             confirmations: confirmations(&document["confirmations"])?,
             network_fee: NetworkFee::read(document),
             outcome: document["outcome"].as_str().map(str::to_owned),
-            reason: document["reason"].as_str().map(str::to_owned),
+            reason: document["reason"].as_str().map(storable),
             raw: document.clone(),
         };
         report.check().map(|()| report)
@@ -193,6 +193,11 @@ fn name(document: &Value, member: &str) -> Result<Option<String>, String> {
     });
     let wrong = || format!("{member}: 1 to 255 characters, none of them a control character");
     text.map(|text| Some(text.to_owned())).ok_or_else(wrong)
+}
+
+/// A text for people as Postgres stores it, which has no U+0000.
+pub(in crate::money::connectors) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 /// The earlier references; what is none is no reason to refuse a fact.
@@ -297,6 +302,15 @@ mod tests {
             document[member] = value.clone();
             assert_eq!(Report::read(&document).unwrap().raw, document, "{member} {value}");
         }
+    }
+
+    #[test]
+    fn a_reason_is_read_as_it_can_be_stored() {
+        let mut document = received();
+        document["reason"] = json!("card\u{0}declined");
+        let report = Report::read(&document).unwrap();
+        assert_eq!(report.reason.as_deref(), Some("card\u{fffd}declined"));
+        assert_eq!(report.raw, document);
     }
 
     #[test]
