@@ -357,3 +357,18 @@ async fn a_partners_networks_hold_for_every_credential() {
     let bound = context.partner_of(made).await;
     bound.get(READ).await.assert_codes(&["ER805"]);
 }
+
+#[tokio::test]
+async fn a_pinned_subject_is_taken_away_by_null() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set(&context, &acme, json!({"certificateSubject": "CN=acme"})).await;
+    acme.get(READ).await.assert_codes(&["ER805"]);
+    set(&context, &acme, json!({"name": "Acme"})).await;
+    acme.get(READ).await.assert_codes(&["ER805"]);
+    set(&context, &acme, json!({"certificateSubject": null})).await;
+    acme.get(READ).await.assert_status(200);
+    let path = format!("/admin/v1/partners/{}", acme.slug);
+    let read = context.admin(Method::GET, &path, json!({})).await;
+    assert_eq!(read.assert_status(200).json()["certificateSubject"], Value::Null);
+}

@@ -187,8 +187,9 @@ pub(in crate::operate::admin) struct Change {
     #[schemars(with = "Option<Vec<String>>")]
     allowed_addresses: Option<Vec<IpNet>>,
     /// Subject of the TLS client certificate that comes with every credential, such as
-    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty.
-    certificate_subject: Option<String>,
+    /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty or `null`.
+    #[serde(default, deserialize_with = "present")]
+    certificate_subject: Option<Option<String>>,
     /// Rates (`5/s burst 7`) of `client`, `quotes`, `credentials`, `login`, `clientLogin`, `uploads`.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     rate_limits: Option<BTreeMap<String, Quota>>,
@@ -259,7 +260,7 @@ impl Change {
         if contact.is_some_and(|address| address.parse::<EmailAddress>().is_err()) {
             return Err(Denial::unprocessable("contactEmail: not an e-mail address").into());
         }
-        check_subject(self.certificate_subject.as_deref())?;
+        check_subject(self.subject())?;
         check_countries(self.allowed_countries.as_deref().unwrap_or_default())?;
         let mut buckets = self.rate_limits.iter().flatten();
         match buckets.find(|(name, _)| !RATE_BUCKETS.contains(&name.as_str())) {
@@ -340,7 +341,7 @@ impl Change {
             self.contact_email.is_some(),
             self.contact_email.as_ref().and_then(Option::as_deref),
             self.policy_approval_required,
-            self.certificate_subject,
+            self.subject(),
             self.mode.map(Mode::as_str),
             self.compliance_gate.flatten().map(Gate::as_str),
             self.guest_orders.as_ref().map(|guests| guests.allowed),
@@ -364,6 +365,11 @@ impl Change {
         let client = changed.ok_or_else(|| Denial::not_found("partner"))?;
         branding::update(conn, client.into(), branding).await?;
         Ok(())
+    }
+
+    /// The subject to be written, empty for none; `None` leaves it as it is.
+    fn subject(&self) -> Option<&str> {
+        self.certificate_subject.as_ref().map(|subject| subject.as_deref().unwrap_or_default())
     }
 
     /// The gates by kind of method as stored, `null` for one that is taken away.
