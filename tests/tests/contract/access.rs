@@ -351,6 +351,10 @@ async fn a_partners_networks_hold_for_every_credential() {
         let change = json!({ "allowedAddresses": bad });
         context.admin(Method::PATCH, &path, change).await.assert_status(422);
     }
+    let alone = json!({"allowedAddresses": ["192.0.2.7"]});
+    let refused = context.admin(Method::PATCH, &path, alone).await.assert_status(422).json();
+    let sentence = "allowedAddresses[0]: not a network in CIDR notation, such as 192.0.2.7/32";
+    assert_eq!(refused["error"], sentence);
     let made = json!({
         "slug": "bound", "name": "bound", "mode": "test", "allowedAddresses": ["192.0.2.0/24"],
     });

@@ -65,7 +65,9 @@ fn plain(message: &str) -> String {
         return "not a UUID".to_owned();
     }
     match message {
-        "invalid IP address syntax" => return "not an IP address".to_owned(),
+        "invalid IP address syntax" => {
+            return "not a network in CIDR notation, such as 192.0.2.7/32".to_owned();
+        }
         "invalid number" => return "not a whole number, or one out of range".to_owned(),
         "expected field with custom name" => return "expected a number".to_owned(),
         _ => {}
@@ -118,7 +120,7 @@ mod tests {
             ("invalid number", "not a whole number, or one out of range"),
             ("premature end of input", "not a date or time in the form of RFC 3339"),
             ("UUID parsing failed: invalid length", "not a UUID"),
-            ("invalid IP address syntax", "not an IP address"),
+            ("invalid IP address syntax", "not a network in CIDR notation, such as 192.0.2.7/32"),
             ("unknown variant `x`, expected `a` or `b`", "unknown value `x`, expected `a` or `b`"),
         ] {
             let fault = Fault::custom(message).in_member("status").in_item(1).in_member("list");
