@@ -2,6 +2,7 @@
 //! (`RAMPART__SECTION__KEY`). An unknown key is an error that names it (section 12 of the
 //! contract). `reference` lists every key from the types here.
 
+mod kinds;
 pub(crate) mod reference;
 mod renamed;
 mod sections;
@@ -58,6 +59,7 @@ impl Config {
 
     fn read(mut tree: HashMap<String, Value>) -> Result<Self, StartupError> {
         renamed::check(&tree)?;
+        kinds::check(&tree)?;
         let has_live_max = source::is_set(&tree, "policy", "live_max");
         let mut config = Self {
             edge: section(&mut tree, "edge")?,

@@ -151,8 +151,10 @@ fn unknown(text: &str, section: Option<&str>) -> Option<String> {
 
 /// The sentence for a value that is none of its setting's, with those that are.
 fn wrong_value(text: &str, section: Option<&str>) -> Option<String> {
-    let (_, rest) = text.split_once(" does not have variant constructor ")?;
+    let (_, rest) = text.split_once(" does not have variant constructor")?;
     let (value, rest) = rest.rsplit_once(" for key `")?;
+    // No value is left between the two where it is empty.
+    let value = value.trim_start();
     let (key, _) = rest.split_once('`')?;
     let key = section.map_or_else(|| key.to_owned(), |name| format!("{name}.{key}"));
     let mut settings = reference::sections().into_iter().flat_map(|section| section.settings);

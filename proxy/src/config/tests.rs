@@ -146,6 +146,7 @@ fn a_value_that_there_is_not_is_refused_with_all_that_there_are() {
         ("prices", "source", "ftp", "static, http"),
         ("edge", "proxy_protocol", "v3", "off, v1, v2, any"),
         ("log", "format", "xml", "json, text"),
+        ("log", "format", "", "json, text"),
     ] {
         let sentence = format!("'{section}.{key}' is '{value}', not one of {values}");
         assert_eq!(refusal(&format!("[{section}]\n{key} = '{value}'\n"), &[]), sentence);
