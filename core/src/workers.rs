@@ -178,7 +178,7 @@ impl Workers {
         self.keep("database", |core, stop| async move { core.db.watch(stop).await });
         self.keep("spans", |core, stop| async move { core.telemetry.export(stop).await });
         self.keep("shared rates", |core, stop| async move { core.shared_rates.run(stop).await });
-        self.keep("bucket", |core, stop| async move { core.documents.run(stop).await });
+        self.keep("document store", |core, stop| async move { core.documents.run(stop).await });
         self.keep("deliveries", Core::deliver);
         self.every(SNAPSHOT, SNAPSHOT_POLL, run!(refresh));
         let follow = run!(follow_maintenance_windows);

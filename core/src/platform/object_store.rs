@@ -17,10 +17,12 @@ mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use self::bucket::Bucket;
@@ -41,6 +43,8 @@ use rampart_types::ClientId;
 
 /// Default of `documents.folder`, relative to the working folder.
 const FOLDER: &str = "documents";
+/// From one look at the folder to the next.
+const FOLDER_PAUSE: Duration = Duration::from_secs(2);
 
 /// The store of sealed objects.
 #[derive(Clone, Debug)]
@@ -189,7 +193,12 @@ impl DocumentStore {
         }
     }
 
-    /// Tries the store once, for a look from outside of a running edge. A folder is not written to.
+    /// True while there is a bucket that cannot be used.
+    pub(crate) fn lacks_bucket(&self) -> bool {
+        matches!(&self.0, Backend::Bucket(bucket) if bucket.problem().is_some())
+    }
+
+    /// Tries the store once. A folder is not written to.
     pub(crate) async fn check(&self) {
         match &self.0 {
             Backend::Folder(folder) => {
@@ -201,10 +210,22 @@ impl DocumentStore {
         }
     }
 
-    /// Watches the bucket, and removes what was not retained, until `stop` is true.
-    pub(crate) async fn run(&self, stop: watch::Receiver<bool>) {
+    /// Watches the store, and removes from a bucket what was not retained, until `stop` is true.
+    pub(crate) async fn run(&self, mut stop: watch::Receiver<bool>) {
         if let Backend::Bucket(bucket) = &self.0 {
-            bucket.run(stop).await;
+            return bucket.run(stop).await;
+        }
+        let mut pause = interval(FOLDER_PAUSE);
+        pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let looks = async {
+            loop {
+                pause.tick().await;
+                self.check().await;
+            }
+        };
+        tokio::select! {
+            () = looks => {}
+            _ = stop.wait_for(|stop| *stop) => {}
         }
     }
 }

@@ -115,6 +115,31 @@ async fn busy_workers_cost_an_edge_neither_its_snapshot_nor_its_readiness() {
     assert!(failing(&context).await.is_empty());
 }
 
+#[tokio::test]
+async fn a_folder_of_documents_that_cannot_be_used_degrades_an_edge_until_it_can() {
+    let folder = format!("rampart-documents-in-no-folder-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    std::fs::write(&folder, "").unwrap();
+    let context =
+        TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
+    let core = context.core();
+    let (stop, stopped) = watch::channel(false);
+    let working = tokio::spawn(Arc::clone(core).work(stopped));
+    let detail = async || {
+        let checks = core.readiness().await.checks;
+        checks.into_iter().find(|check| check.name == "documents").unwrap().detail
+    };
+    until("the folder has been looked at", SOON, async || {
+        detail().await.contains("documents.folder: it is no folder").then_some(())
+    })
+    .await;
+    assert!(failing(&context).await.is_empty());
+    std::fs::remove_file(&folder).unwrap();
+    until("it can be made", SOON, async || detail().await.is_empty().then_some(())).await;
+    stop.send_replace(true);
+    working.await.unwrap();
+}
+
 /// Requests of the tests wait for a connection for longer than the check.
 #[tokio::test]
 async fn a_pool_without_a_free_connection_is_told_from_a_database_that_is_away() {

@@ -46,8 +46,8 @@ impl Core {
     /// # Errors
     /// When the database or the store cannot be used; remaining objects are retried later.
     pub async fn remove_documents(&self) -> Result<bool> {
-        // They wait until the bucket can be used, which has an alert of its own.
-        if self.documents.problem().is_some() {
+        // They wait until the bucket can be used, which has an alert of its own; a folder has none.
+        if self.documents.lacks_bucket() {
             return Ok(false);
         }
         self.give_up_uploads().await?;
