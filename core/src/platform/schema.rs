@@ -107,6 +107,11 @@ impl Schema {
         self.refusal().is_some() && self.mismatch().is_none()
     }
 
+    /// Refuses what migrating does not mend.
+    fn check_match(&self) -> Result<(), DatabaseError> {
+        self.mismatch().map_or(Ok(()), |reason| Err(DatabaseError::new(reason)))
+    }
+
     /// The reason that migrating does not mend.
     fn mismatch(&self) -> Option<String> {
         if let Some(changed) = self.changed() {
@@ -206,6 +211,7 @@ pub async fn migrate(
 ) -> Result<Schema, DatabaseError> {
     let (options, mut connection) = connect_to_migrate(settings).await?;
     let schema = Schema::of(&mut connection).await.map_err(unreadable)?;
+    schema.check_match()?;
     if schema.missing().next().is_none()
         && roles::are_granted(&mut connection).await.map_err(unreadable)?
         && partitions::are_made(&mut connection).await.map_err(unreadable)?
@@ -222,9 +228,7 @@ pub async fn migrate(
     })?;
     // Another process may have migrated while this one waited.
     let schema = Schema::of(&mut connection).await.map_err(unreadable)?;
-    if let Some(reason) = schema.mismatch() {
-        return Err(DatabaseError::new(reason));
-    }
+    schema.check_match()?;
     let clock = Clock::system();
     for migration in schema.missing() {
         let begun_ns = clock.monotonic_ns();

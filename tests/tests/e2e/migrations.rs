@@ -167,9 +167,25 @@ async fn an_edge_serves_beside_a_later_schema_until_that_says_no() {
          return 9998",
     )
     .await;
-    let (status, _, error) = run("serve", &setup).await;
-    assert_eq!(status, Some(2));
-    assert!(error.contains("it needs an edge that knows migration 9998"), "{error}");
+    for command in ["serve", "migrate"] {
+        let (status, _, error) = run(command, &setup).await;
+        assert_eq!(status, Some(2), "{command}");
+        assert!(error.contains("it needs an edge that knows migration 9998"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_migration_of_another_text_is_told_where_none_is_missing_too() {
+    let database = cluster::database().await;
+    let pool = cluster::pool(&database).await;
+    execute(&pool, "update _sqlx_migrations set checksum = '' where version = 17").await;
+    let setup = Setup::over(&database);
+    for command in ["serve", "migrate"] {
+        let (status, _, error) = run(command, &setup).await;
+        assert_eq!(status, Some(2), "{command}");
+        let sentence = "migration 0017 was applied with another text than this version knows";
+        assert_eq!(error, format!("rampart: {sentence}"));
+    }
 }
 
 /// Undoes the migration if it is an optional one that makes an index; true if it is.
