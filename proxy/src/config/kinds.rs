@@ -8,30 +8,36 @@ use ::config::{Value, ValueKind};
 use super::reference::{self, Setting};
 use crate::startup_error::StartupError;
 
-/// Refuses a section that is none, and a value of another kind than its setting's.
+/// Refuses a value in the place of a section, and a value of another kind than its setting's.
 pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), StartupError> {
-    for section in reference::sections() {
-        let Some(value) = tree.get(&section.name) else { continue };
-        if !matches!(value.kind, ValueKind::Table(_)) {
-            return Err(format!("'{}' is {}, not a section", section.name, shown(value)).into());
-        }
-        for setting in section.settings {
-            let reason = find(tree, &setting.key).and_then(|value| fault(&setting, value));
-            if let Some(reason) = reason {
-                return Err(format!("'{}' is {reason}", setting.key).into());
-            }
+    for setting in reference::sections().into_iter().flat_map(|section| section.settings) {
+        let reason = find(tree, &setting.key)?.and_then(|value| fault(&setting, value));
+        if let Some(reason) = reason {
+            return Err(format!("'{}' is {reason}", setting.key).into());
         }
     }
     Ok(())
 }
 
 /// The value of a key, if it is set.
-fn find<'a>(tree: &'a HashMap<String, Value>, key: &str) -> Option<&'a Value> {
-    let (section, key) = key.split_once('.')?;
-    key.split('.').try_fold(tree.get(section)?, |value, name| match &value.kind {
-        ValueKind::Table(table) => table.get(name),
-        _ => None,
-    })
+///
+/// # Errors
+/// When a value stands in the place of a section. It is not shown: a section of secrets may have been
+/// given one of them.
+fn find<'a>(
+    tree: &'a HashMap<String, Value>,
+    key: &str,
+) -> Result<Option<&'a Value>, StartupError> {
+    let (mut table, mut begin) = (tree, 0);
+    for (end, _) in key.match_indices('.') {
+        table = match table.get(&key[begin..end]).map(|value| &value.kind) {
+            Some(ValueKind::Table(inner)) => inner,
+            Some(_) => return Err(format!("'{}' is a section, not a setting", &key[..end]).into()),
+            None => return Ok(None),
+        };
+        begin = end + 1;
+    }
+    Ok(table.get(&key[begin..]))
 }
 
 /// The value and why it is not its setting's; `None` if nothing is wrong with its kind.
@@ -76,7 +82,9 @@ mod tests {
     #[test]
     fn a_value_of_another_kind_is_refused_and_not_rounded() {
         for (text, sentence) in [
-            ("edge = 3\n", "'edge' is 3, not a section"),
+            ("edge = 3\n", "'edge' is a section, not a setting"),
+            ("edge.tls = true\n", "'edge.tls' is a section, not a setting"),
+            ("[[operators.oidc]]\n", "'operators.oidc' is a section, not a setting"),
             ("edge.threads = 1.5\n", "'edge.threads' is 1.5, not a whole number"),
             ("edge.hsts_seconds = true\n", "'edge.hsts_seconds' is true, not a whole number"),
             ("edge.hsts_seconds = 'on'\n", "'edge.hsts_seconds' is 'on', not a whole number"),
@@ -96,6 +104,16 @@ mod tests {
         }
         let sentence = read("", &[("RAMPART__EDGE__THREADS", "yes")]).unwrap_err();
         assert_eq!(sentence, "'edge.threads' is 'yes', not a whole number");
+    }
+
+    #[test]
+    fn a_secret_in_the_place_of_its_section_is_not_shown() {
+        for section in ["database", "keys", "admin", "mail", "operators.oidc"] {
+            let sentence = format!("'{section}' is a section, not a setting");
+            let name = format!("RAMPART__{}", section.replace('.', "__").to_uppercase());
+            assert_eq!(read("", &[(&name, "hidden")]).unwrap_err(), sentence);
+            assert_eq!(read(&format!("{section} = 'hidden'\n"), &[]).unwrap_err(), sentence);
+        }
     }
 
     #[test]
