@@ -69,7 +69,6 @@ impl Config {
             log: section(&mut tree, "log")?,
             core: source::typed(Value::from(tree), None)?,
         };
-        reference::check_bounds(&config)?;
         if !has_live_max {
             config.core.policy.set_live_max_for(config.edge.threads);
         }

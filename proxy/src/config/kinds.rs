@@ -1,5 +1,5 @@
-//! The kinds of values that settings take. The library that reads them rounds 1.5 to 2, and takes
-//! `true` for 1 and 2 for `true`.
+//! The kinds of values that settings take, and the bounds of numbers. The library that reads them rounds
+//! 1.5 to 2, takes `true` for 1 and 2 for `true`, and names types of Rust where a number fits none.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use ::config::{Value, ValueKind};
 use super::reference::{self, Setting};
 use crate::startup_error::StartupError;
 
-/// Refuses a value in the place of a section, and a value of another kind than its setting's.
+/// Refuses a value in the place of a section, a value of another kind than its setting's, and a number
+/// that is out of its bounds.
 pub(super) fn check(tree: &HashMap<String, Value>) -> Result<(), StartupError> {
     for setting in reference::sections().into_iter().flat_map(|section| section.settings) {
         let reason = find(tree, &setting.key)?.and_then(|value| fault(&setting, value));
@@ -40,30 +41,42 @@ fn find<'a>(
     Ok(table.get(&key[begin..]))
 }
 
-/// The value and why it is not its setting's; `None` if nothing is wrong with its kind.
+/// The value and why it is not its setting's; `None` if nothing is wrong with its kind, nor with the
+/// size of a whole number.
 fn fault(setting: &Setting, value: &Value) -> Option<String> {
-    let reason = match (setting.kind.as_str(), &value.kind) {
-        ("integer", ValueKind::I64(number)) if *number < 0 => {
-            format!("not between {}", setting.bounds().replacen(" to ", " and ", 1))
-        }
-        ("integer", ValueKind::String(text)) if text.parse::<i64>().is_ok() => return None,
-        ("integer", ValueKind::Boolean(_) | ValueKind::Float(_) | ValueKind::String(_)) => {
-            "not a whole number".to_owned()
-        }
-        ("boolean", ValueKind::I64(_) | ValueKind::Float(_)) => "not true or false".to_owned(),
-        ("list", ValueKind::Boolean(_) | ValueKind::I64(_) | ValueKind::Float(_)) => {
-            "not a text or a list of texts".to_owned()
+    let number = match &value.kind {
+        ValueKind::I64(number) => Some(*number),
+        ValueKind::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    let reason = match (setting.kind.as_str(), number, &value.kind) {
+        ("integer", Some(number), _) => return out_of_bounds(setting, number),
+        ("integer", None, _) => "not a whole number",
+        ("boolean", _, ValueKind::Boolean(_) | ValueKind::String(_)) => return None,
+        ("boolean", ..) => "not true or false",
+        ("list", _, ValueKind::Boolean(_) | ValueKind::I64(_) | ValueKind::Float(_)) => {
+            "not a text or a list of texts"
         }
         _ => return None,
     };
     Some(format!("{}, {reason}", shown(value)))
 }
 
+/// The number and the bounds of its setting that it is out of.
+fn out_of_bounds(setting: &Setting, number: i64) -> Option<String> {
+    let (min, max) = (setting.min?, setting.max?);
+    let is_within = u64::try_from(number).is_ok_and(|number| (min..=max).contains(&number));
+    (!is_within).then(|| format!("{number}, not between {min} and {max}"))
+}
+
 /// The value in the words of a sentence.
 fn shown(value: &Value) -> String {
     match &value.kind {
         ValueKind::String(text) => format!("'{text}'"),
+        // With its point, so that 2.0 is not shown as a whole number.
+        ValueKind::Float(number) => format!("{number:?}"),
         ValueKind::Array(_) => "a list".to_owned(),
+        ValueKind::Table(_) => "a section".to_owned(),
         other => other.to_string(),
     }
 }
@@ -86,6 +99,9 @@ mod tests {
             ("edge.tls = true\n", "'edge.tls' is a section, not a setting"),
             ("[[operators.oidc]]\n", "'operators.oidc' is a section, not a setting"),
             ("edge.threads = 1.5\n", "'edge.threads' is 1.5, not a whole number"),
+            ("edge.threads = 2.0\n", "'edge.threads' is 2.0, not a whole number"),
+            ("edge.threads = [2]\n", "'edge.threads' is a list, not a whole number"),
+            ("edge.threads = 9999999999\n", "'edge.threads' is 9999999999, not between 1 and 1024"),
             ("edge.hsts_seconds = true\n", "'edge.hsts_seconds' is true, not a whole number"),
             ("edge.hsts_seconds = 'on'\n", "'edge.hsts_seconds' is 'on', not a whole number"),
             ("edge.hsts_seconds = -1\n", "'edge.hsts_seconds' is -1, not between 0 and 63072000"),
@@ -102,8 +118,13 @@ mod tests {
         ] {
             assert_eq!(read(text, &[]).unwrap_err(), sentence);
         }
-        let sentence = read("", &[("RAMPART__EDGE__THREADS", "yes")]).unwrap_err();
-        assert_eq!(sentence, "'edge.threads' is 'yes', not a whole number");
+        for (text, sentence) in [
+            ("yes", "'edge.threads' is 'yes', not a whole number"),
+            ("-1", "'edge.threads' is -1, not between 1 and 1024"),
+            ("9999999999", "'edge.threads' is 9999999999, not between 1 and 1024"),
+        ] {
+            assert_eq!(read("", &[("RAMPART__EDGE__THREADS", text)]).unwrap_err(), sentence);
+        }
     }
 
     #[test]

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Config;
-use crate::startup_error::{Context as _, StartupError};
 
 /// Units by the end of a key.
 const UNITS: [(&str, &str); 5] = [
@@ -111,21 +110,6 @@ pub(super) fn secrets() -> Vec<(String, String)> {
         Some((section.to_owned(), key.to_owned()))
     };
     keys.filter_map(split).collect()
-}
-
-/// Refuses a number that is out of its bounds.
-pub(super) fn check_bounds(config: &Config) -> Result<(), StartupError> {
-    let tree = serde_json::to_value(config).context("the configuration cannot be checked")?;
-    for setting in sections().into_iter().flat_map(|section| section.settings) {
-        let (Some(min), Some(max)) = (setting.min, setting.max) else { continue };
-        let found = setting.key.split('.').try_fold(&tree, |value, name| value.get(name));
-        let Some(value) = found.filter(|value| !value.is_null()) else { continue };
-        if !value.as_u64().is_some_and(|value| (min..=max).contains(&value)) {
-            let key = &setting.key;
-            return Err(format!("'{key}' is {value}, not between {min} and {max}").into());
-        }
-    }
-    Ok(())
 }
 
 /// Appends what `schema` describes under `key`: itself, or everything below it.
