@@ -31,7 +31,8 @@ pub(super) fn merge(
     env: Option<Map<String, String>>,
 ) -> Result<HashMap<String, Value>, StartupError> {
     let unreadable = |e: ConfigError| {
-        StartupError::from(format!("the configuration{place} cannot be read: {}", one_line(&e)))
+        let why = without_source(&e);
+        StartupError::from(format!("the configuration{place} cannot be read: {why}"))
     };
     let builder = config::Config::builder().add_source(File::from_str(text, FileFormat::Toml));
     let mut earlier = builder.build().map_err(&unreadable)?;
@@ -162,6 +163,31 @@ fn wrong_value(text: &str, section: Option<&str>) -> Option<String> {
     Some(format!("'{key}' is '{value}', not one of {}", setting.values.join(", ")))
 }
 
+/// The error on one line, less the line of the file that it shows, which may hold a secret.
+fn without_source(error: &ConfigError) -> String {
+    let text = error.to_string();
+    let before_bar = |letter: char| letter == ' ' || letter.is_ascii_digit();
+    let shown = text.lines().filter(|line| !line.trim_start_matches(before_bar).starts_with('|'));
+    shown.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
 fn one_line(error: &ConfigError) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_toml_is_named_and_not_shown() {
+        for line in ["url = postgres://a:hidden@db/rampart", "url = 'hidden", "url 'hidden'"] {
+            let text = format!("[database]\n{line}\n");
+            let read = merge(&text, " in 'rampart.toml'", Some(Map::new()));
+            let sentence = read.unwrap_err().to_string();
+            let begin = "the configuration in 'rampart.toml' cannot be read: TOML parse error at ";
+            let is_named = sentence.starts_with(begin) && sentence.contains("line 2, column");
+            assert!(is_named && !sentence.contains("hidden"), "{sentence}");
+        }
+    }
 }
