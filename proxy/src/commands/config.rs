@@ -15,8 +15,8 @@ const PAGE: &str = "\
 
 Every setting of `rampart serve`, as `rampart config reference --markdown` prints it. A setting comes from the TOML file of `--config`, or from the
 environment, which wins: `edge.threads` is `RAMPART__EDGE__THREADS` there, and a secret replaces the one of the file, whether either is a value or a
-`…_file`; an empty `…_file` beside a value is none. `<name>` stands for a name of your own, `[]` for each element of a list. An unknown key, a value out
-of bounds and an empty secret are errors that name the key.
+`…_file`; an empty `…_file` beside a value is none. `<name>` stands for a name of your own, `[]` for each element of a list. An unknown key, a value of
+another kind or out of bounds and an empty secret are errors that name the key.
 
 `rampart demo` takes the environment too, but for what a demo has of its own: database, documents, certificates, `edge.public_url`, `admin.url` and
 `admin.tls`, `edge.proxy_protocol` and `edge.upgrade_socket`, `ratelimit.redis_url`. It calls programs on loopback and takes policies unsigned.
