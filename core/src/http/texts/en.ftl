@@ -163,6 +163,7 @@ receipt-signed = The file receipt.jws inside this document has the facts of this
 check-title = One more step for your order
 check-passed = Thank you, this step is done.
 check-refused = This was refused. Please try again, or ask for help.
+check-refused-complete = This was refused. Please ask for help.
 check-order = See your order
 check-left = Still to do
 check-send = Send

@@ -163,6 +163,7 @@ receipt-signed = El archivo receipt.jws dentro de este documento contiene los da
 check-title = Un paso más para tu pedido
 check-passed = Gracias, este paso está completo.
 check-refused = Se ha rechazado. Inténtalo de nuevo o pide ayuda.
+check-refused-complete = Se ha rechazado. Pide ayuda.
 check-order = Ver tu pedido
 check-left = Pendiente
 check-send = Enviar

@@ -163,6 +163,7 @@ receipt-signed = Le fichier receipt.jws dans ce document contient les données d
 check-title = Encore une étape pour votre commande
 check-passed = Merci, cette étape est terminée.
 check-refused = Cela a été refusé. Veuillez réessayer ou demander de l'aide.
+check-refused-complete = Cela a été refusé. Veuillez demander de l'aide.
 check-order = Voir votre commande
 check-left = Reste à faire
 check-send = Envoyer

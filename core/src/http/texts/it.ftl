@@ -163,6 +163,7 @@ receipt-signed = Il file receipt.jws in questo documento contiene i dati di ques
 check-title = Ancora un passaggio per il tuo ordine
 check-passed = Grazie, questo passaggio è completato.
 check-refused = È stato rifiutato. Riprova o chiedi aiuto.
+check-refused-complete = È stato rifiutato. Chiedi aiuto.
 check-order = Vedi il tuo ordine
 check-left = Ancora da fare
 check-send = Invia

@@ -163,6 +163,7 @@ receipt-signed = Het bestand receipt.jws in dit document bevat de gegevens van d
 check-title = Nog één stap voor je bestelling
 check-passed = Bedankt, deze stap is klaar.
 check-refused = Dit is afgewezen. Probeer het opnieuw of vraag om hulp.
+check-refused-complete = Dit is afgewezen. Vraag om hulp.
 check-order = Bekijk je bestelling
 check-left = Nog te doen
 check-send = Versturen

@@ -163,6 +163,7 @@ receipt-signed = Plik receipt.jws w tym dokumencie zawiera dane tego potwierdzen
 check-title = Jeszcze jeden krok do realizacji zamówienia
 check-passed = Dziękujemy, ten krok jest zakończony.
 check-refused = Odrzucono. Spróbuj ponownie lub poproś o pomoc.
+check-refused-complete = Odrzucono. Poproś o pomoc.
 check-order = Zobacz zamówienie
 check-left = Do zrobienia
 check-send = Wyślij

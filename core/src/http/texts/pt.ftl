@@ -163,6 +163,7 @@ receipt-signed = O ficheiro receipt.jws dentro deste documento contém os dados 
 check-title = Mais um passo para a sua ordem
 check-passed = Obrigado, este passo está concluído.
 check-refused = Foi recusado. Tente de novo ou peça ajuda.
+check-refused-complete = Foi recusado. Peça ajuda.
 check-order = Ver a sua encomenda
 check-left = Por fazer
 check-send = Enviar

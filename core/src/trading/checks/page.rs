@@ -104,11 +104,13 @@ struct Content {
     waits: bool,
     /// True if its form takes images.
     takes_images: bool,
+    /// True if all that is asked for has come, and nothing can be sent again.
+    is_complete: bool,
 }
 
 impl From<Markup> for Content {
     fn from(body: Markup) -> Self {
-        Self { body, waits: false, takes_images: false }
+        Self { body, waits: false, takes_images: false, is_complete: false }
     }
 }
 
@@ -135,10 +137,13 @@ impl Visit {
         let body = html! {
             (typed.errors.summary(texts))
             (note)
-            @if is_refused && typed.errors.is_empty() {
-                (components::note(Tone::Warning, &html! { p { (texts.get("check-refused")) } }))
+            @if is_refused && content.is_complete {
+                (self.refused("check-refused-complete"))
+                p { (self.support_link("support-link")) }
+            } @else {
+                @if is_refused && typed.errors.is_empty() { (self.refused("check-refused")) }
+                (content.body)
             }
-            (content.body)
             @if let Some(path) = self.account_path() {
                 p { a href=(path) { (texts.get("check-account-page")) } }
             }
@@ -173,6 +178,11 @@ impl Visit {
             Requirement::EmailCode if has_mailed_code => email_code::note(self.texts),
             _ => html! {},
         }
+    }
+
+    /// The note above a check that was refused.
+    fn refused(&self, message: &'static str) -> Markup {
+        components::note(Tone::Warning, &html! { p { (self.texts.get(message)) } })
     }
 
     /// The link to the help page in the reader's language, with the partner's own help; none without a

@@ -139,6 +139,30 @@ async fn questions_whose_answers_count_no_more_are_asked_again() {
 }
 
 #[tokio::test]
+async fn who_is_refused_with_every_answer_is_not_told_to_wait() {
+    let shop = shop_without_language().await;
+    shop.change(json!({"verification": {"amld5": "pending"}})).await;
+    let order = shop.paid(100, &Wallet::new(7).address()).await;
+    let page = page_of(&shop, order).await;
+    shop.change(json!({"verification": {"amld5": "failed"}})).await;
+    let shown = visit(&shop.partner, &page).await;
+    let text = shown.assert_status(200).text();
+    assert!(text.contains("Please try again, or ask") && text.contains("<select"), "{text}");
+    let all = [
+        ("kyc-amld5-annual-net-income", "up-to-25000"),
+        ("kyc-amld5-employment-status", "student"),
+        ("kyc-amld5-main-source-income", "salary"),
+        ("kyc-amld5-which-industry", "trade"),
+        ("kyc-amld5-why-account-created", "trading"),
+    ];
+    // An operator's decision stays.
+    let answered = send(&shop.partner, &page, &all).await;
+    let text = answered.assert_status(200).text();
+    assert!(text.contains("This was refused. Please ask for help."), "{text}");
+    assert!(!text.contains("We look at your answers") && !text.contains("<select"), "{text}");
+}
+
+#[tokio::test]
 async fn an_identity_document_is_taken_where_no_provider_checks_it() {
     let (shop, order, page) = unidentified().await;
     let shown = visit(&shop.partner, &page).await;

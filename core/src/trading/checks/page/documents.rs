@@ -43,7 +43,8 @@ pub(super) async fn show(
     let texts = visit.texts;
     let sides = documents::sides(conn, visit.client.key_of(user)).await?;
     if has_identity_document(&sides) {
-        return Ok(html! { p { (texts.get(RECEIVED)) } }.into());
+        let body = html! { p { (texts.get(RECEIVED)) } };
+        return Ok(Content { is_complete: true, ..body.into() });
     }
     // At first that of which a side has come.
     let begun = IDENTITY_DOCUMENTS.iter().find(|(kind, names)| {

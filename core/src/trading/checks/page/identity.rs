@@ -33,9 +33,8 @@ pub(super) async fn show(
         }
         .into()),
         IdentityCheck::Waits => Ok(Content {
-            body: html! { p { (texts.get("check-identity-prepared")) } },
             waits: true,
-            takes_images: false,
+            ..html! { p { (texts.get("check-identity-prepared")) } }.into()
         }),
         IdentityCheck::Simulated { has_share_token, .. } => Ok(html! {
             @if has_share_token { p { (texts.get("check-identity-shared")) } }

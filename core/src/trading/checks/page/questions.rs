@@ -28,7 +28,8 @@ pub(super) async fn show(
 ) -> Result<Content> {
     let (language, open) = (visit.texts.language(), open(conn, core, visit, user).await?);
     if open.is_empty() {
-        return Ok(html! { p { (visit.texts.get("check-questions-answered")) } }.into());
+        let body = html! { p { (visit.texts.get("check-questions-answered")) } };
+        return Ok(Content { is_complete: true, ..body.into() });
     }
     let body = html! {
         p { (visit.texts.get("check-questions-intro")) }
