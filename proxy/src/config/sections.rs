@@ -12,6 +12,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use url::Url;
 
 pub(crate) use self::admin::Admin;
 pub(crate) use self::connectors::Connectors;
@@ -169,12 +170,7 @@ impl Edge {
                 "'edge.proxy_protocol' and 'edge.forwarded_for' need 'edge.trusted_proxies'".into(),
             );
         }
-        if let Some(url) = &self.public_url
-            && !(url.starts_with("https://") || url.starts_with("http://"))
-        {
-            return Err("'edge.public_url' begins with https:// or http://".into());
-        }
-        Ok(())
+        self.public_url.as_deref().map_or(Ok(()), check_public_url)
     }
 
     /// All certificates; the first one serves who names no host that another one is for.
@@ -252,6 +248,24 @@ pub(crate) enum LogFormat {
     Text,
 }
 
+/// Checks the URL that every link of ours begins with.
+fn check_public_url(text: &str) -> Result<(), StartupError> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return Err("'edge.public_url' begins with https:// or http://".into());
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // The parser drops line ends and slashes before the host, and mends blanks and backslashes.
+    let is_mended = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+    if authority.is_empty() || text.contains(is_mended) || Url::parse(text).is_err() {
+        return Err("'edge.public_url' is not a URL such as https://pay.example.com".into());
+    }
+    if authority.contains('@') || rest.contains(['?', '#']) {
+        return Err("'edge.public_url' holds a user, a query or a fragment".into());
+    }
+    Ok(())
+}
+
 fn local(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
@@ -289,4 +303,46 @@ pub(super) fn one_or_many<'de, D: Deserializer<'de>, T>(
         parse(&text).ok_or_else(|| serde::de::Error::custom(format!("'{text}' is not {expected}")))
     };
     texts.into_iter().map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_url_is_a_place_that_links_begin_with() {
+        for url in [
+            "https://pay.example.com",
+            "https://pay.example.com/",
+            "https://Pay.example.com:8443/shop",
+            "http://localhost:8080",
+            "https://[::1]:8443",
+        ] {
+            assert!(check_public_url(url).is_ok(), "{url}");
+        }
+        let begins = "begins with https:// or http://";
+        let no_url = "is not a URL such as https://pay.example.com";
+        let more = "holds a user, a query or a fragment";
+        for (url, why) in [
+            ("", begins),
+            ("pay.example.com", begins),
+            ("ftp://pay.example.com", begins),
+            (" https://pay.example.com", begins),
+            ("https://", no_url),
+            ("https:///pay.example.com", no_url),
+            ("https://:8443", no_url),
+            ("https://pay.example.com:port", no_url),
+            ("https://pay example.com", no_url),
+            ("https://pay.example.com/our shop", no_url),
+            ("https://pay.example.com\n", no_url),
+            ("https://pay.example.com\\shop", no_url),
+            ("https://ada:canary@pay.example.com", more),
+            ("https://@pay.example.com", more),
+            ("https://pay.example.com?canary", more),
+            ("https://pay.example.com/#canary", more),
+        ] {
+            let sentence = check_public_url(url).unwrap_err().to_string();
+            assert_eq!(sentence, format!("'edge.public_url' {why}"), "{url:?}");
+        }
+    }
 }
