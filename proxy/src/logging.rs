@@ -13,6 +13,7 @@ use chrono::SecondsFormat;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::metrics::Metrics;
 use serde_json::json;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Log, LogFormat};
@@ -63,9 +64,29 @@ fn report_panics(sink: Arc<LineSink>) {
 }
 
 /// The filter of `log.level`.
+///
+/// # Errors
+/// One sentence: it is empty, a word of it is no level, or a filter cannot be read.
 pub(crate) fn filter(Log { level, .. }: &Log) -> Result<EnvFilter, StartupError> {
-    EnvFilter::try_new(format!("{QUIET},{level}"))
-        .context(format_args!("log.level = '{level}' is not a level or a list of filters"))
+    let wrong = format!("log.level = '{level}' is not a level or a list of filters");
+    // A blank would be part of a module's name.
+    let filters: Vec<_> = level.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    if filters.is_empty() {
+        return Err(wrong.into());
+    }
+    if let Some(word) = filters.iter().find(|filter| is_unknown_word(filter)) {
+        return Err(format!(
+            "{wrong}: '{word}' is none of error, warn, info, debug, trace and off; a module has \
+             its level behind it, as in {word}=debug"
+        )
+        .into());
+    }
+    EnvFilter::try_new(format!("{QUIET},{}", filters.join(","))).context(wrong)
+}
+
+/// True for a word that is no level: it would be taken for a module, whose lines alone are written.
+fn is_unknown_word(filter: &str) -> bool {
+    !filter.contains(['=', ':', '[']) && filter.parse::<LevelFilter>().is_err()
 }
 
 impl DiagnosticLog {
@@ -183,6 +204,35 @@ mod tests {
     use super::*;
     use crate::log_writer::LINES_MAX;
     use crate::log_writer::stuck_sink::stuck_sink;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_as_a_level() {
+        let filter = |level: &str| filter(&Log { level: level.to_owned(), ..Log::default() });
+        for level in [
+            "info",
+            "OFF",
+            "info,rampart::server=debug",
+            " warn, rampart_core=trace,",
+            "info,rampart::server",
+            "info,[request{method}]=debug",
+        ] {
+            assert!(filter(level).is_ok(), "{level}");
+        }
+        let spaced = filter(" warn, rampart_core=trace,").unwrap();
+        assert_eq!(spaced.to_string(), filter("warn,rampart_core=trace").unwrap().to_string());
+        for (level, why) in [
+            ("inof", ": 'inof' is none of error, warn, info, debug, trace and off; a module has"),
+            ("rampart=debug, warning", ": 'warning' is none of error, warn, info, debug,"),
+            ("info,rampart", ": 'rampart' is none of error, warn, info, debug, trace and off"),
+            ("info=loud", ": "),
+            ("", ""),
+            (" , ", ""),
+        ] {
+            let sentence = filter(level).unwrap_err().to_string();
+            let begin = format!("log.level = '{level}' is not a level or a list of filters{why}");
+            assert!(sentence.starts_with(&begin), "{sentence}");
+        }
+    }
 
     #[test]
     fn a_panic_waits_for_no_reader_and_quotes_nothing() {
