@@ -176,12 +176,9 @@ impl Core {
         ))
     }
 
-    /// The reason documents can be neither stored nor read, if they cannot.
+    /// The reason documents cannot be stored, if they cannot; nor read, where they are in a bucket.
     fn unusable_documents(&self) -> Option<String> {
-        let (setting, reason) = self.documents.problem()?;
-        Some(format!(
-            "degraded: documents can be neither stored nor read, because of {setting}: {reason}"
-        ))
+        Some(format!("degraded: {}", self.documents.problem()?))
     }
 
     /// The replicas that operators' reads cannot use, if there are any.

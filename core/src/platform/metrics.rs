@@ -192,7 +192,7 @@ families! {
     /// Time in seconds of an exchange of rates that was answered.
     rate_exchange_duration: HistogramVec "rampart_rate_exchange_duration_seconds"
         [] REQUEST_SECONDS;
-    /// 1 while this edge can use the bucket of documents.s3_url, else 0; there only with that setting.
+    /// 1 while this edge can use the bucket of documents.s3_url, or write to documents.folder, else 0.
     documents_available: IntGaugeVec "rampart_documents_available" [];
     /// Time in seconds of calls of the bucket of documents.s3_url, by outcome: ok, away, slow, refused,
     /// no_bucket, failing, wrong.

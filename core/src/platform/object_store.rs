@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use prometheus::IntGauge;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
@@ -69,13 +70,17 @@ impl DocumentStore {
         match (Bucket::new(settings, clock, metrics)?, &settings.folder) {
             (Some(_), Some(_)) => Err("documents.folder and documents.s3_url are both set"),
             (Some(bucket), None) => Ok(Self(Backend::Bucket(Arc::new(bucket)))),
-            (None, folder) => Ok(Self::in_folder(folder.clone().unwrap_or_else(|| FOLDER.into()))),
+            (None, folder) => {
+                let path = folder.clone().unwrap_or_else(|| FOLDER.into());
+                let available = metrics.documents_available.with_label_values::<&str>(&[]);
+                Ok(Self::in_folder(path, available))
+            }
         }
     }
 
-    /// A store in a folder, which is created with the first object.
-    pub(crate) fn in_folder(path: PathBuf) -> Self {
-        Self(Backend::Folder(Folder::new(path)))
+    /// A store in a folder, which is created with the first object. Checks set `available`.
+    pub(crate) fn in_folder(path: PathBuf, available: IntGauge) -> Self {
+        Self(Backend::Folder(Folder::new(path, available)))
     }
 
     /// Opens a writer for a new object. Blocks.
@@ -184,13 +189,17 @@ impl DocumentStore {
         spawn_blocking(move || folder.sweep(now)).await.map_err(failed)?
     }
 
-    /// The reason the store cannot be used, after the setting that names it; `None` when it can, or
-    /// nobody has tried.
-    pub(crate) fn problem(&self) -> Option<(&'static str, &'static str)> {
-        match &self.0 {
-            Backend::Folder(folder) => Some(("documents.folder", folder.problem()?)),
-            Backend::Bucket(bucket) => Some(("documents.s3_url", bucket.problem()?)),
-        }
+    /// Consequence and reason, with the setting that names the store, when it cannot be used; `None`
+    /// when it can, or nobody has tried.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let (consequence, setting, reason) = match &self.0 {
+            // One that cannot be written to may still be read.
+            Backend::Folder(folder) => ("cannot be stored", "documents.folder", folder.problem()?),
+            Backend::Bucket(bucket) => {
+                ("can be neither stored nor read", "documents.s3_url", bucket.problem()?)
+            }
+        };
+        Some(format!("documents {consequence}, because of {setting}: {reason}"))
     }
 
     /// True while there is a bucket that cannot be used.

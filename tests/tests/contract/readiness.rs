@@ -129,13 +129,21 @@ async fn a_folder_of_documents_that_cannot_be_used_degrades_an_edge_until_it_can
         let checks = core.readiness().await.checks;
         checks.into_iter().find(|check| check.name == "documents").unwrap().detail
     };
+    let is_available =
+        |value| core.metrics.render().contains(&format!("\nrampart_documents_available {value}\n"));
+    // What cannot be written to may still be read.
+    let problem =
+        "degraded: documents cannot be stored, because of documents.folder: it is no folder";
     until("the folder has been looked at", SOON, async || {
-        detail().await.contains("documents.folder: it is no folder").then_some(())
+        (detail().await.starts_with(problem) && is_available(0)).then_some(())
     })
     .await;
     assert!(failing(&context).await.is_empty());
     std::fs::remove_file(&folder).unwrap();
-    until("it can be made", SOON, async || detail().await.is_empty().then_some(())).await;
+    until("it can be made", SOON, async || {
+        (detail().await.is_empty() && is_available(1)).then_some(())
+    })
+    .await;
     stop.send_replace(true);
     working.await.unwrap();
 }

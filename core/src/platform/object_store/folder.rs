@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use prometheus::IntGauge;
 use rustix::fs::{Access, access};
 use uuid::Uuid;
 
@@ -29,11 +30,13 @@ pub(super) struct Folder {
     path: PathBuf,
     /// A check has found that it cannot be written to.
     is_unusable: Arc<AtomicBool>,
+    /// 1 once a check has found that it can be written to.
+    available: IntGauge,
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, is_unusable: Arc::default() }
+    pub(super) fn new(path: PathBuf, available: IntGauge) -> Self {
+        Self { path, is_unusable: Arc::default(), available }
     }
 
     /// Its path.
@@ -55,6 +58,7 @@ impl Folder {
         let is_writable = nearest.is_some_and(|path| {
             path.is_dir() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
         });
+        self.available.set(i64::from(is_writable));
         self.is_unusable.store(!is_writable, Ordering::Relaxed);
     }
 

@@ -18,7 +18,8 @@ impl TestStore {
         let folder = std::env::temp_dir().join(folder);
         let _ = fs::remove_dir_all(&folder);
         let personal_key = Self::personal_key(&clock);
-        Self { store: DocumentStore::in_folder(folder), clock, personal_key }
+        let available = IntGauge::new("available", "1 while it can be written to").unwrap();
+        Self { store: DocumentStore::in_folder(folder, available), clock, personal_key }
     }
 
     fn personal_key(clock: &Clock) -> PersonalDataKey {

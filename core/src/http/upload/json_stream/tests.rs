@@ -1,5 +1,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prometheus::IntGauge;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,7 +10,8 @@ use crate::http::upload::body::placeholder_index;
 
 fn stream() -> Box<JsonStream> {
     let folder = format!("rampart-reading-{}", std::process::id());
-    let store = DocumentStore::in_folder(std::env::temp_dir().join(folder));
+    let available = IntGauge::new("available", "1 while the folder can be written to").unwrap();
+    let store = DocumentStore::in_folder(std::env::temp_dir().join(folder), available);
     Box::new(JsonStream::new(store, Clock::system()))
 }
 
