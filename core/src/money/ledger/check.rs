@@ -14,7 +14,6 @@ use uuid::Uuid;
 use crate::Core;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::OrderStatus;
-use crate::trading::quotes::Side;
 use rampart_types::ClientId;
 
 /// Orders, or entries, of one page.
@@ -72,7 +71,9 @@ pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
 /// An order's row, and the sums of its postings.
 #[derive(Debug)]
 struct Booked {
-    side: Side,
+    client_id: Uuid,
+    order_id: i64,
+    sold: bool,
     status: OrderStatus,
     fiat: Decimal,
     crypto: Decimal,
@@ -86,18 +87,18 @@ struct Booked {
     converted_fiat: Decimal,
     /// Fees that were charged.
     charged: Decimal,
-    /// Money is set aside for refunds that were asked for too long ago to be among what waits, and
-    /// that nobody makes.
-    owes_refund: bool,
+    /// Money is set aside for refunds that were asked for too long ago to be among what waits.
+    has_set_aside: bool,
 }
 
 impl Booked {
-    /// The first thing that does not fit.
-    fn problem(&self) -> Option<&'static str> {
+    /// The first thing that does not fit. An order that `owes_refund` has set money aside for one that
+    /// nobody makes.
+    fn problem(&self, owes_refund: bool) -> Option<&'static str> {
         let zero = |amount: Decimal| amount.is_zero();
-        let (payout, exchanged) = match self.side {
-            Side::Buy => (self.crypto, self.crypto),
-            Side::Sell => (self.fiat, -self.crypto),
+        let (payout, exchanged) = match self.sold {
+            false => (self.crypto, self.crypto),
+            true => (self.fiat, -self.crypto),
         };
         let is_executed = !zero(self.converted);
         if is_executed && self.converted != exchanged {
@@ -131,7 +132,7 @@ impl Booked {
             OrderStatus::Refunded if !is_open || !zero(self.customer) => {
                 Some("it is refunded, and its payment was not given back")
             }
-            _ if self.owes_refund => Some("a refund that was asked for 90 days ago is not made"),
+            _ if owes_refund => Some("a refund that was asked for 90 days ago is not made"),
             _ => None,
         }
     }
@@ -139,56 +140,19 @@ impl Booked {
     /// True if the order's fees were charged and the rest of its fiat was exchanged, or nothing if it
     /// is not executed.
     fn has_own_fees(&self, is_executed: bool) -> bool {
-        let (exchanged, fees) = match (is_executed, self.side) {
+        let (exchanged, fees) = match (is_executed, self.sold) {
             (false, _) => (Decimal::ZERO, Decimal::ZERO),
-            (true, Side::Buy) => (self.fees - self.fiat, self.fees),
-            (true, Side::Sell) => (self.fees + self.fiat, self.fees),
+            (true, false) => (self.fees - self.fiat, self.fees),
+            (true, true) => (self.fees + self.fiat, self.fees),
         };
         self.converted_fiat == exchanged && self.charged == fees
     }
 }
 
-/// An order's row as it is read, beside the sums of its postings.
-#[derive(Debug)]
-struct Row {
-    client_id: Uuid,
-    order_id: i64,
-    sold: bool,
-    status: OrderStatus,
-    fiat: Decimal,
-    crypto: Decimal,
-    fees: Decimal,
-    customer: Decimal,
-    payable: Decimal,
-    converted: Decimal,
-    converted_fiat: Decimal,
-    charged: Decimal,
-    /// Money was set aside long ago for a refund.
-    has_set_aside: bool,
-}
-
-impl Row {
-    fn booked(&self, owes_refund: bool) -> Booked {
-        Booked {
-            side: if self.sold { Side::Sell } else { Side::Buy },
-            status: self.status,
-            fiat: self.fiat,
-            crypto: self.crypto,
-            fees: self.fees,
-            customer: self.customer,
-            payable: self.payable,
-            converted: self.converted,
-            converted_fiat: self.converted_fiat,
-            charged: self.charged,
-            owes_refund,
-        }
-    }
-}
-
 /// The orders after this number, at most a page.
-async fn rows(core: &Core, after: i64) -> Result<Vec<Row>> {
+async fn rows(core: &Core, after: i64) -> Result<Vec<Booked>> {
     let rows = sqlx::query_as!(
-        Row,
+        Booked,
         r#"
         with page as (
             select client_id, order_id, false as sold, status, fiat_amount, fiat_currency,
@@ -257,7 +221,7 @@ async fn orders(core: &Core, after: i64) -> Result<Page> {
     for row in rows {
         let owes_refund = unmade.contains(&(row.client_id, row.order_id));
         let subject = format!("order {}", row.order_id);
-        let problem = row.booked(owes_refund).problem().map(Cow::from);
+        let problem = row.problem(owes_refund).map(Cow::from);
         problems.extend(problem.map(|problem| Problem { subject, problem }));
     }
     Ok(Page { checked, problems, next: Some(next) })
@@ -322,7 +286,9 @@ mod tests {
     fn booked(status: OrderStatus, [customer, payable, converted]: [i64; 3]) -> Booked {
         let (converted_fiat, charged) = if converted == 0 { (0, 0) } else { (-90, 10) };
         Booked {
-            side: Side::Buy,
+            client_id: Uuid::nil(),
+            order_id: 1,
+            sold: false,
             status,
             fiat: Decimal::from(100),
             crypto: Decimal::from(2),
@@ -332,7 +298,7 @@ mod tests {
             converted: converted.into(),
             converted_fiat: converted_fiat.into(),
             charged: charged.into(),
-            owes_refund: false,
+            has_set_aside: false,
         }
     }
 
@@ -350,7 +316,7 @@ mod tests {
             (Refunded, &[nothing]),
         ] {
             for sums in [nothing, paid, owed, sent, [0, -1, 2], [-1, 0, 2], [0, 0, 1], [0, -2, 0]] {
-                let fits = booked(status, sums).problem().is_none();
+                let fits = booked(status, sums).problem(false).is_none();
                 // A blocked order may have been given back a part, or all, of its payment.
                 let may = status == Blocked && (sums == nothing || sums == [-1, 0, 2]);
                 // A part was sent before more was released.
@@ -372,23 +338,23 @@ mod tests {
             Booked { fiat, fees: eleven, ..bought() },
             Booked { charged: nine, ..booked(OrderStatus::Pending, [0, 0, 0]) },
         ] {
-            assert_eq!(wrong.problem(), Some("other fees were charged than the order's"));
+            assert_eq!(wrong.problem(false), Some("other fees were charged than the order's"));
         }
         let sold = Booked {
-            side: Side::Sell,
+            sold: true,
             converted: Decimal::from(-2),
             converted_fiat: Decimal::from(110),
             ..bought()
         };
-        assert_eq!(sold.problem(), None);
-        assert!(Booked { fees: eleven, ..sold }.problem().is_some());
+        assert_eq!(sold.problem(false), None);
+        assert!(Booked { fees: eleven, ..sold }.problem(false).is_some());
     }
 
     #[test]
     fn a_refund_that_is_owed_is_told_after_what_does_not_fit_the_state() {
         let owing = |sums: [i64; 3]| {
             let booked = booked(OrderStatus::Completed, sums);
-            (booked.problem(), Booked { owes_refund: true, ..booked }.problem())
+            (booked.problem(false), booked.problem(true))
         };
         let (fits, owed) = owing([0, 0, 2]);
         assert_eq!((fits, owed.is_some()), (None, true));

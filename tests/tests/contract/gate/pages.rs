@@ -6,6 +6,14 @@ use super::*;
 
 const IBAN: &str = "NL91ABNA0417164300";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n of a document";
+/// An answer to each question.
+const ANSWERS: [(&str, &str); 5] = [
+    ("kyc-amld5-annual-net-income", "up-to-25000"),
+    ("kyc-amld5-employment-status", "student"),
+    ("kyc-amld5-main-source-income", "salary"),
+    ("kyc-amld5-which-industry", "trade"),
+    ("kyc-amld5-why-account-created", "trading"),
+];
 
 /// Sends a page's form with files; a member without a name of a file is a text.
 async fn upload(partner: &Partner, path: &str, members: &[(&str, Option<&str>, &[u8])]) -> Answer {
@@ -96,27 +104,13 @@ async fn questions_are_asked_in_the_readers_language() {
     let text = refused.assert_status(400).text();
     assert!(text.contains("<option value=\"trade\" selected>"), "{text}");
     assert!(text.contains("href=\"#field-kyc-amld5-employment-status\""), "{text}");
-    let all = [
-        ("kyc-amld5-annual-net-income", "up-to-25000"),
-        ("kyc-amld5-employment-status", "student"),
-        ("kyc-amld5-main-source-income", "salary"),
-        ("kyc-amld5-why-account-created", "trading"),
-        some[0],
-    ];
-    send(&shop.partner, &page, &all).await.assert_status(200);
+    send(&shop.partner, &page, &ANSWERS).await.assert_status(200);
     assert!(shop.reasons(order).await.is_empty());
 }
 
 #[tokio::test]
 async fn questions_whose_answers_count_no_more_are_asked_again() {
     let shop = shop_without_language().await;
-    let all = [
-        ("kyc-amld5-annual-net-income", "up-to-25000"),
-        ("kyc-amld5-employment-status", "student"),
-        ("kyc-amld5-main-source-income", "salary"),
-        ("kyc-amld5-which-industry", "trade"),
-        ("kyc-amld5-why-account-created", "trading"),
-    ];
     for fiat in [100, 101] {
         shop.change(json!({"verification": {"amld5": "pending"}})).await;
         // Neither another change nor one answer ends what is asked again.
@@ -131,7 +125,7 @@ async fn questions_whose_answers_count_no_more_are_asked_again() {
         let open = shop.ada.get("/api/v2/user/verification-status").await.json();
         let item = open.as_array().unwrap().iter().find(|item| item["name"] == "AMLD5Questions");
         assert_eq!(item.unwrap()["status"], "missing");
-        send(&shop.partner, &page, &all).await.assert_status(200);
+        send(&shop.partner, &page, &ANSWERS).await.assert_status(200);
         assert!(shop.reasons(order).await.is_empty());
         // The payout is not the next order's payment.
         assert_eq!(shop.connector.lease(10).await.len(), 1);
@@ -148,15 +142,8 @@ async fn who_is_refused_with_every_answer_is_not_told_to_wait() {
     let shown = visit(&shop.partner, &page).await;
     let text = shown.assert_status(200).text();
     assert!(text.contains("Please try again, or ask") && text.contains("<select"), "{text}");
-    let all = [
-        ("kyc-amld5-annual-net-income", "up-to-25000"),
-        ("kyc-amld5-employment-status", "student"),
-        ("kyc-amld5-main-source-income", "salary"),
-        ("kyc-amld5-which-industry", "trade"),
-        ("kyc-amld5-why-account-created", "trading"),
-    ];
     // An operator's decision stays.
-    let answered = send(&shop.partner, &page, &all).await;
+    let answered = send(&shop.partner, &page, &ANSWERS).await;
     let text = answered.assert_status(200).text();
     assert!(text.contains("This was refused. Please ask for help."), "{text}");
     assert!(!text.contains("We look at your answers") && !text.contains("<select"), "{text}");
