@@ -9,6 +9,7 @@ pub mod limits;
 pub mod market;
 pub mod offers;
 pub mod orders;
+mod packed;
 pub mod pay;
 pub mod payment_methods;
 pub(crate) mod price_terms;

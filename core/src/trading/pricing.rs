@@ -22,11 +22,13 @@
 //! selling: fiat = round(crypto × price) − all fees
 //! ```
 
+mod fee_rules;
 mod rules;
 mod search;
 
 use rust_decimal::Decimal;
 
+pub use self::fee_rules::FeeRules;
 pub use self::rules::{
     Bounds, PAYMENT_METHOD_PERCENT_MAX, Rules, SPREAD_PERCENT_MAX, SPREAD_PERCENT_MIN,
 };

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::error::{Code, Result};
 use crate::platform::settings::QUOTE_SECONDS_MAX;
 use crate::trading::catalogue::{Pair, PairSide};
+use crate::trading::pricing::FeeRules;
 use rampart_types::{
     ClientId, Country, CurrencyCode, DestinationTag, FeeBreakdown, PairCode, QuoteId, UserId,
     WalletAddress,
@@ -114,6 +115,9 @@ pub struct Quote {
     pub policy_decisions: serde_json::Value,
     /// Revision of the catalogue whose price it has.
     pub catalogue_revision: i64,
+    /// The rules by which it was priced. `None` if it was sealed by an edge of a version that kept
+    /// none.
+    pub fee_rules: Option<FeeRules>,
     /// Time of issue, to the millisecond.
     pub issued_at: DateTime<Utc>,
     /// Time from which it is refused (ER006), to the millisecond.

@@ -112,6 +112,7 @@ impl Shop {
             is_estimated: false,
             policy_decisions: json!([]),
             catalogue_revision: i64::MAX,
+            fee_rules: None,
             issued_at: now,
             expires_at: now + std::time::Duration::from_secs(300),
         };

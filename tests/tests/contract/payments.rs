@@ -9,6 +9,7 @@ mod limits;
 mod payouts;
 mod races;
 mod refunds;
+mod repriced;
 mod returns;
 mod settled;
 mod statements;

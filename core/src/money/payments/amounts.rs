@@ -1,8 +1,8 @@
 //! Other amounts of an order, written into its row and its timeline.
 
 use super::bookings::Booking;
+use super::reprice::Repriced;
 use super::terms::OrderTerms;
-use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::quotes::Side;
 
@@ -14,9 +14,10 @@ pub(super) async fn write(
     conn: &mut Connection,
     booking: &Booking<'_>,
     terms: &OrderTerms,
-    amounts: &OrderAmounts,
+    repriced: &Repriced,
     reason: &str,
 ) -> Result<(), sqlx::Error> {
+    let amounts = &repriced.amounts;
     macro_rules! statement {
         ($order:literal, $transition:literal) => {
             sqlx::query!(
@@ -25,7 +26,8 @@ pub(super) async fn write(
                     + " set fiat_amount = $3, \
                  limit_amount = round(limit_amount * $3 / fiat_amount, 8), crypto_amount = $4, \
                  price = $5, partner_fee = $6, provider_fee = $7, payment_method_fee = $8, \
-                 network_fee = $9, spread_fee = $10, affiliate_fee = $11, updated_at = $12 \
+                 network_fee = $9, spread_fee = $10, affiliate_fee = $11, updated_at = $12, \
+                 partner_fee_percentage = coalesce($18, partner_fee_percentage) \
                  where client_id = $1 and order_id = $2) \
                  insert into "
                     + $transition
@@ -49,6 +51,7 @@ pub(super) async fn write(
                 REPRICED,
                 reason,
                 booking.actor,
+                repriced.partner_fee_percentage,
             )
         };
     }

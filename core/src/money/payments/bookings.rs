@@ -11,7 +11,7 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_sources::refund_sources;
 use super::refund_withdrawals::CommandedRefunds;
 use super::report::PaymentKind;
-use super::reprice::{Units, reprice};
+use super::reprice::{Repriced, Units, reprice};
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::{NewPayment, connector_of, store};
 use super::terms::OrderTerms;
@@ -21,7 +21,7 @@ use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     Customer, Dispute, PayoutPayable, RefundPayable, Suspense, Treasury,
 };
-use crate::money::ledger::entries::{OrderAmounts, holding};
+use crate::money::ledger::entries::holding;
 use crate::money::ledger::{Position, Posting, Subject, post};
 use crate::notify::events::{self, EventType, NewEvent};
 use crate::platform::db::Connection;
@@ -198,14 +198,15 @@ impl Booking<'_> {
         let amounts = if arrived == due && price == terms.amounts.price {
             terms.amounts.clone()
         } else {
-            let Some(amounts) = self.within_limits(&terms, arrived, price) else {
+            let Some(repriced) = self.within_limits(&terms, arrived, price) else {
                 return Ok(Booked::NotPriceable);
             };
-            if arrived > due && !limits::have_room(conn, self.key, self.side, amounts.fiat).await? {
+            let fiat = repriced.amounts.fiat;
+            if arrived > due && !limits::have_room(conn, self.key, self.side, fiat).await? {
                 return Ok(Booked::NotPriceable);
             }
-            self.write_amounts(conn, &terms, &amounts).await?;
-            amounts
+            self.write_amounts(conn, &terms, &repriced).await?;
+            repriced.amounts
         };
         let subject = self.subject(self.payment);
         post(conn, self.core, "execution", &subject, &amounts.execution()).await?;
@@ -227,7 +228,7 @@ impl Booking<'_> {
         terms: &OrderTerms,
         arrived: Decimal,
         price: Decimal,
-    ) -> Option<OrderAmounts> {
+    ) -> Option<Repriced> {
         let snapshot = self.core.snapshots.current();
         let pair = snapshot.catalogue.pairs.get(&terms.pair)?;
         let method = snapshot.catalogue.payment_method(&terms.payment_method);
@@ -236,12 +237,13 @@ impl Booking<'_> {
             crypto_scale: pair.base.scale(),
             method_fixed: method.map_or(Decimal::ZERO, |method| method.fee_fixed),
         };
-        let amounts = reprice(&terms.amounts, arrived, price, units)?;
+        let rules = terms.fee_rules.as_ref();
+        let repriced = reprice(&terms.amounts, rules, arrived, price, units)?;
         // A pair's bounds are in the currency that the user pays.
         let accepted = arrived <= self.side.terms(pair).max
-            && method.is_none_or(|method| method.accepts(amounts.fiat));
+            && method.is_none_or(|method| method.accepts(repriced.amounts.fiat));
         // The amount that was confirmed has passed them: only a larger one is judged.
-        (accepted || arrived <= terms.amounts.paid().0).then_some(amounts)
+        (accepted || arrived <= terms.amounts.paid().0).then_some(repriced)
     }
 
     /// Writes the order's new amounts, its timeline's line and the partner's event.
@@ -249,9 +251,9 @@ impl Booking<'_> {
         &self,
         conn: &mut Connection,
         terms: &OrderTerms,
-        amounts: &OrderAmounts,
+        repriced: &Repriced,
     ) -> Result<(), sqlx::Error> {
-        let before = &terms.amounts;
+        let (before, amounts) = (&terms.amounts, &repriced.amounts);
         let reason = format!(
             "from {} {} for {} {} at {} to {} {} for {} {} at {}",
             before.crypto.normalize(),
@@ -265,7 +267,7 @@ impl Booking<'_> {
             amounts.fiat_currency,
             amounts.price.normalize(),
         );
-        super::amounts::write(conn, self, terms, amounts, &reason).await?;
+        super::amounts::write(conn, self, terms, repriced, &reason).await?;
         let payload = json!({
             "orderId": self.key.order,
             "partnerOrderIdentifier": terms.partner_reference,

@@ -7,6 +7,7 @@ use crate::money::ledger::entries::OrderAmounts;
 use crate::platform::db::Connection;
 use crate::trading::orders::row::fees_of_row;
 use crate::trading::orders::state::OrderStatus;
+use crate::trading::pricing::FeeRules;
 use crate::trading::quotes::Side;
 use rampart_types::{ClientId, OrderId, OrderKey, PairCode};
 
@@ -20,6 +21,8 @@ pub(crate) struct OrderTerms {
     pub(crate) partner_reference: Option<String>,
     pub(crate) is_estimated: bool,
     pub(crate) amounts: OrderAmounts,
+    /// `None` if it is of an edge that kept none.
+    pub(crate) fee_rules: Option<FeeRules>,
 }
 
 struct Row {
@@ -39,6 +42,7 @@ struct Row {
     network_fee: Decimal,
     spread_fee: Decimal,
     affiliate_fee: Decimal,
+    fee_rules: Option<Vec<u8>>,
 }
 
 /// A statement that locks an order's row, by its table and the columns that the two do not share.
@@ -50,7 +54,7 @@ macro_rules! lock_row {
              payment_method, partner_reference, " + $estimated + " as \"is_estimated!\", \
              fiat_amount, fiat_currency, crypto_amount, \
              crypto_currency, price, partner_fee, provider_fee, payment_method_fee, network_fee, \
-             spread_fee, affiliate_fee from " + $table + " \
+             spread_fee, affiliate_fee, fee_rules from " + $table + " \
              where client_id = $1 and order_id = $2 for update",
             $key.client.uuid(),
             $key.order.number(),
@@ -88,6 +92,7 @@ impl OrderTerms {
                 price: row.price,
                 fees: fees_of_row!(row),
             },
+            fee_rules: row.fee_rules.map(FeeRules::from),
         }))
     }
 

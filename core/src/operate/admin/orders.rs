@@ -122,7 +122,7 @@ impl FoundOrder {
             Side::Buy => {
                 sqlx::query_scalar!(
                     r#"
-                    select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"
+                    select to_jsonb(o) - 'terms_digest' - 'fee_rules' - 'client_id' as "order!"
                     from buy_order o where client_id = $1 and order_id = $2
                     "#,
                     client,
@@ -134,7 +134,7 @@ impl FoundOrder {
             Side::Sell => {
                 sqlx::query_scalar!(
                     r#"
-                    select to_jsonb(o) - 'terms_digest' - 'client_id' as "order!"
+                    select to_jsonb(o) - 'terms_digest' - 'fee_rules' - 'client_id' as "order!"
                     from sell_order o where client_id = $1 and order_id = $2
                     "#,
                     client,

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::Core;
 use crate::trading::catalogue::Catalogue;
 use crate::trading::limits;
+use crate::trading::pricing::FeeRules;
 use crate::trading::quotes::Quote;
 
 /// The columns that an order has from its quote.
@@ -31,6 +32,8 @@ pub(crate) struct QuotedColumns {
     pub(super) network_fee: Decimal,
     pub(super) spread_fee: Decimal,
     pub(super) affiliate_fee: Decimal,
+    #[serde(serialize_with = "in_hexadecimal")]
+    pub(super) fee_rules: Option<FeeRules>,
     /// Time and revision of the catalogue of the quote, by which the statement knows one that is void.
     pub(super) quote_sealed_at: DateTime<Utc>,
     pub(super) quote_revision: i64,
@@ -56,8 +59,18 @@ impl QuotedColumns {
             network_fee: quote.fees.network,
             spread_fee: quote.fees.spread,
             affiliate_fee: quote.fees.affiliate,
+            fee_rules: quote.fee_rules.clone(),
             quote_sealed_at: quote.issued_at,
             quote_revision: quote.catalogue_revision,
         }
     }
+}
+
+/// Writes rules in Postgres's hexadecimal form of bytes, if there are any.
+fn in_hexadecimal<S: Serializer>(
+    rules: &Option<FeeRules>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let rules = rules.as_ref().map(|rules| format!("\\x{}", hex::encode(rules.as_bytes())));
+    rules.serialize(serializer)
 }

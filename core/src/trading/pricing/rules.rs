@@ -4,8 +4,10 @@
 use rampart_plugins::contract::FeeKind;
 use rampart_plugins::{Charge, FeeSchedule};
 use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
 
 use crate::trading::catalogue::PaymentMethod;
+use crate::trading::packed;
 use rampart_types::decimal::{multiply_rounded, percent_of, sum};
 use rampart_types::money::{AMOUNT_MAX, round_fiat};
 
@@ -22,11 +24,15 @@ const POLICY_AMOUNT_DECIMALS: u32 = 10;
 const PPM_PERCENT_DECIMALS: u32 = 4;
 
 /// A fee as a function of a basis; amounts are fiat, unrounded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Rule {
+    #[serde(with = "packed")]
     fixed: Decimal,
+    #[serde(with = "packed")]
     percentage: Decimal,
+    #[serde(with = "packed::optional")]
     at_least: Option<Decimal>,
+    #[serde(with = "packed::optional")]
     at_most: Option<Decimal>,
 }
 
@@ -51,21 +57,24 @@ impl Rule {
 }
 
 /// Rules of the fees that a policy may set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rules {
     partner: Vec<Rule>,
     payment_method: Vec<Rule>,
     /// In percent, within its bounds.
+    #[serde(with = "packed")]
     spread: Decimal,
     spread_clamped: bool,
 }
 
 /// Bounds of the fees.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Bounds {
     /// The partner's fee, in percent of the basis.
+    #[serde(with = "packed")]
     pub partner_percentage_max: Decimal,
     /// The payment method's own fixed fee, on top of [`PAYMENT_METHOD_PERCENT_MAX`].
+    #[serde(with = "packed")]
     pub payment_method_fixed: Decimal,
 }
 

@@ -242,6 +242,25 @@ fn the_requested_fee_is_clamped_to_the_partners_cap() {
     assert_eq!(priced.clamped, [BoundedFee::Partner]);
 }
 
+/// Orders keep what they were priced by: if this is meant to change, so does the format's number.
+#[test]
+fn rules_are_kept_as_before_and_nothing_else_is_read() {
+    let kept = FeeRules::of(&terms(Side::Buy)).unwrap();
+    let before = "01020001000002000000013202320100000a01000a003202";
+    assert_eq!(hex::encode(kept.as_bytes()), before);
+    let read = |bytes: &[u8]| {
+        let rules = FeeRules::from(bytes.to_vec());
+        rules.terms(Side::Buy, decimal("90000"), decimal("1.5"), 2, 8)
+    };
+    let bytes = kept.as_bytes();
+    assert!(read(bytes).is_some());
+    let longer = [bytes, &[0]].concat();
+    let others: [&[u8]; 4] = [&[], &bytes[1..], &bytes[..bytes.len() - 1], &longer];
+    for other in others {
+        assert!(read(other).is_none(), "{other:?}");
+    }
+}
+
 /// Any terms: exponents of JPY, EUR and KWD, every scale, cheap and dear coins, any built-in fees.
 fn any_terms(side: Side) -> impl Strategy<Value = Terms> {
     let percentages = prop::array::uniform4(0_i64..=50_000);
@@ -347,6 +366,20 @@ proptest! {
         // The dearest coin costs ten million.
         let crypto = crypto.min(Decimal::from(10_000_000));
         prop_assert!(terms.price(Given::Crypto(crypto)).is_ok());
+    }
+
+    #[test]
+    fn kept_rules_price_as_before(
+        (terms, fiat, _) in case(Side::Buy),
+        schedule in any_schedule(),
+    ) {
+        let rules = Rules::from_schedule(&schedule, &card(), Decimal::ONE).unwrap();
+        let terms = Terms { rules, ..terms };
+        let Ok(priced) = terms.price(Given::Fiat(fiat)) else { return Ok(()) };
+        let Terms { side, price, fiat_exponent: exponent, crypto_scale: scale, .. } = terms;
+        let kept = FeeRules::of(&terms).unwrap();
+        let kept = kept.terms(side, price, priced.fees.network, exponent, scale).unwrap();
+        prop_assert_eq!(kept.price(Given::Fiat(fiat)), Ok(priced));
     }
 
     #[test]

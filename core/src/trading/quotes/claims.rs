@@ -4,11 +4,13 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use rust_decimal::Decimal;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{Quote, Side};
 use crate::platform::error::{Error, Result};
+use crate::trading::packed::Packed;
+use crate::trading::pricing::FeeRules;
 use rampart_types::{
     Chain, ClientId, Country, DestinationTag, FeeBreakdown, PairCode, QuoteId, TagKind, UserId,
     WalletAddress,
@@ -19,6 +21,8 @@ use rampart_types::{
 const FORMAT: u8 = 2;
 /// The version before: without the revision, which ended it.
 const FORMAT_BEFORE: u8 = 1;
+/// Name of the rules of the fees, in hexadecimal, behind the decisions.
+const FEE_RULES: &str = "feeRules";
 
 /// Encodes a quote.
 ///
@@ -70,7 +74,8 @@ struct Claims<'a> {
     tag: Option<String>,
     country: Option<Country>,
     is_estimated: bool,
-    /// As JSON.
+    /// As JSON, and behind them the rules of the fees: edges of the version before, which confirm
+    /// these quotes too, take any element there.
     policy_decisions: String,
     revision: i64,
 }
@@ -99,7 +104,7 @@ impl<'a> Claims<'a> {
             tag: quote.destination_tag.as_ref().map(serde_json::to_string).transpose()?,
             country: quote.country,
             is_estimated: quote.is_estimated,
-            policy_decisions: serde_json::to_string(&quote.policy_decisions)?,
+            policy_decisions: decisions_and_rules(quote)?,
             revision: quote.catalogue_revision,
         })
     }
@@ -113,12 +118,14 @@ impl<'a> Claims<'a> {
         };
         let destination_tag = match self.tag {
             Some(text) => {
-                let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+                let value: Value = serde_json::from_str(&text).ok()?;
                 let kind = if value.is_number() { TagKind::Number } else { TagKind::Memo };
                 DestinationTag::read(kind, &value).ok()?
             }
             None => None,
         };
+        let mut policy_decisions = serde_json::from_str(&self.policy_decisions).ok()?;
+        let fee_rules = take_rules(&mut policy_decisions);
         Some(Quote {
             id: self.id,
             client: self.client,
@@ -136,29 +143,26 @@ impl<'a> Claims<'a> {
             destination_tag,
             country: self.country,
             is_estimated: self.is_estimated,
-            policy_decisions: serde_json::from_str(&self.policy_decisions).ok()?,
+            policy_decisions,
             catalogue_revision: self.revision,
+            fee_rules,
             issued_at: self.issued_at,
             expires_at: self.expires_at,
         })
     }
 }
 
-/// A decimal as its digits and its scale, exactly.
-#[derive(Clone, Copy)]
-struct Packed(Decimal);
-
-impl Serialize for Packed {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        (self.0.mantissa(), self.0.scale()).serialize(serializer)
+/// The decisions of a quote as JSON, and behind them the rules of its fees, if it has any.
+fn decisions_and_rules(quote: &Quote) -> serde_json::Result<String> {
+    let mut decisions = quote.policy_decisions.clone();
+    if let (Some(rules), Some(all)) = (&quote.fee_rules, decisions.as_array_mut()) {
+        all.push(json!({ FEE_RULES: hex::encode(rules.as_bytes()) }));
     }
+    serde_json::to_string(&decisions)
 }
 
-impl<'de> Deserialize<'de> for Packed {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> std::result::Result<Self, D::Error> {
-        let (mantissa, scale) = <(i128, u32)>::deserialize(source)?;
-        Decimal::try_from_i128_with_scale(mantissa, scale)
-            .map(Self)
-            .map_err(serde::de::Error::custom)
-    }
+/// Takes the rules from behind the decisions; `None` if there are none.
+fn take_rules(decisions: &mut Value) -> Option<FeeRules> {
+    let rules = decisions.as_array_mut()?.pop_if(|last| last.get(FEE_RULES).is_some())?;
+    hex::decode(rules[FEE_RULES].as_str()?).ok().map(FeeRules::from)
 }

@@ -26,7 +26,7 @@ use crate::platform::error::{Code, Error, Result};
 use crate::tenancy::tenants::Scope;
 use crate::trading::market::prices::rounded;
 use crate::trading::payment_methods::families::Family;
-use crate::trading::pricing::{Priced, Terms};
+use crate::trading::pricing::{FeeRules, Priced, Terms};
 use crate::users::accounts;
 use rampart_types::{CurrencyDetails, JsonDecimal, PairCode, Preserialized};
 
@@ -312,6 +312,7 @@ pub(super) async fn quote_at(
     let priced = terms.price(request.given).map_err(|why| request.unpriceable(why))?;
     Ok(Quote {
         policy_decisions: fees.decisions(core, caller, &priced),
+        fee_rules: Some(FeeRules::of(&terms)?),
         ..build(core, caller, request, price, &priced)?
     })
 }
@@ -348,6 +349,7 @@ fn build(
         is_estimated: request.side == Side::Buy && request.method.uses_estimated_quote,
         policy_decisions: serde_json::Value::Array(Vec::new()),
         catalogue_revision: caller.client.catalogue.revision,
+        fee_rules: None,
         issued_at,
         expires_at: issued_at + lifetime,
     })

@@ -143,7 +143,7 @@ async fn insert(
                 fiat_amount numeric, fiat_currency text, limit_amount numeric, crypto_amount numeric,
                 crypto_currency text, price numeric, partner_fee numeric,
                 partner_fee_percentage numeric, provider_fee numeric, payment_method_fee numeric,
-                network_fee numeric, spread_fee numeric, affiliate_fee numeric,
+                network_fee numeric, spread_fee numeric, affiliate_fee numeric, fee_rules bytea,
                 callback_url text, terms_digest bytea, policy_decisions jsonb,
                 expires_at timestamptz, transition_id uuid, event_id uuid, event_type text,
                 payload jsonb,
@@ -174,12 +174,12 @@ async fn insert(
                 partner_reference, status, status_cause, pair, payment_method, wallet_address,
                 destination_tag, fiat_amount, fiat_currency, limit_amount, crypto_amount, crypto_currency, price,
                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
-                spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at)
+                spread_fee, affiliate_fee, fee_rules, callback_url, terms_digest, policy_decisions, expires_at)
             select client_id, order_id, created_at, created_at, quote_id, user_id, account_id,
                 partner_reference, status, status_cause, pair, payment_method, wallet_address,
                 destination_tag, fiat_amount, fiat_currency, limit_amount, crypto_amount, crypto_currency, price,
                 partner_fee, partner_fee_percentage, provider_fee, payment_method_fee, network_fee,
-                spread_fee, affiliate_fee, callback_url, terms_digest, policy_decisions, expires_at
+                spread_fee, affiliate_fee, fee_rules, callback_url, terms_digest, policy_decisions, expires_at
             from allowed
             on conflict do nothing
             returning client_id, order_id

@@ -9,7 +9,7 @@ use crate::paths::statement::{filled, raw, with_arguments};
 use crate::side::Side;
 
 const INSERT: &str = include_str!("../../../../core/src/trading/orders/insert/statement.rs");
-const TYPE: &str = include_str!("../../../../migrations/0150_new_buy_order.sql");
+const TYPE: &str = include_str!("../../../../migrations/0561_new_priced_order.sql");
 const CLAIM: &str = include_str!("../../../../core/src/endpoint/idempotency/claims.rs");
 const LOCK: &str = include_str!("../../../../core/src/trading/limits.rs");
 
@@ -89,6 +89,7 @@ pub(super) fn prepare(side: &Side<'_>) {
 fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
     let client = format!("'{}'", side.database.client());
     let digest = format!("'\\x{}'", "5a".repeat(32));
+    let rules = format!("'\\x{}'", "5a".repeat(24));
     let common = [
         ("client_id", &*client),
         ("order_id", ":number::bigint"),
@@ -113,6 +114,7 @@ fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
         ("network_fee", "1.5"),
         ("spread_fee", "1.19"),
         ("affiliate_fee", "0"),
+        ("fee_rules", &*rules),
         ("is_estimated_quote", "false"),
         ("is_dca_order", "false"),
         ("return_url", "'https://shop.example/back'"),
@@ -143,6 +145,6 @@ fn insert(side: &Side<'_>, own: &[(&str, &str)]) -> String {
     let values: Vec<_> = attributes.map(value).collect();
     let given = values.iter().filter(|value| **value != "null").count();
     assert_eq!(given, own.len() + common.len(), "each value is of an attribute of its own");
-    let order = format!("array[row({})::new_buy_order]", values.join(", "));
+    let order = format!("array[row({})::new_priced_order]", values.join(", "));
     filled(INSERT, &[&order, "array[]::new_wallet_screening[]"])
 }

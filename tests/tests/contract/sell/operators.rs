@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Seller;
 use crate::orders::count;
+use crate::payments::problems;
 
 async fn happen(context: &TestContext, sale: &Value, body: Value) -> Answer {
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
@@ -53,6 +54,37 @@ async fn a_sale_is_moved_to_its_end_and_every_step_is_audited() {
         json!({"event": "paid-out", "from": "in progress",
         "to": "completed"})
     );
+}
+
+#[tokio::test]
+async fn a_sale_of_fewer_coins_is_priced_as_they_would_have_been_quoted() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ann = Seller::of(&context, &acme, "ann").await;
+    let (sale, quoted) = (ann.sale(|_| ()).await, ann.quote("BTC", "0.005").await);
+    let spread = json!({"spreadPercentage": 3});
+    let changed = context.admin(Method::PATCH, "/admin/v1/pairs/BTC-EUR", spread).await;
+    changed.assert_status(200);
+    let deposit = json!({"partner": "acme", "connector": "manual", "providerReference": "d-1",
+        "kind": "deposit-received", "amount": 0.005, "currency": "BTC", "reason": "seen",
+        "orderId": sale["orderId"]});
+    context.admin(Method::POST, "/admin/v1/payments", deposit).await.assert_status(201);
+    assert_eq!(ann.read(&sale).await["status"], "blocked");
+    happen(&context, &sale, json!({"event": "release"})).await.assert_status(200);
+    let path = format!("/admin/v1/orders/{}", sale["orderId"]);
+    let seen = context.admin(Method::GET, &path, json!({})).await.assert_status(200).json();
+    for (member, of_quote) in [
+        ("fiatAmount", "fiatAmount"),
+        ("cryptoAmount", "cryptoAmount"),
+        ("partnerFee", "partnerFee"),
+        ("providerFee", "providerFee"),
+        ("paymentMethodFee", "paymentMethodCost"),
+        ("networkFee", "networkFeeCost"),
+        ("spreadFee", "spreadFee"),
+    ] {
+        assert_eq!(seen[member], quoted[of_quote], "{member}");
+    }
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! A bought order, and the screening of its wallet, as values of the composite types `new_buy_order`
-//! and `new_wallet_screening`.
+//! A bought order, and the screening of its wallet, as values of the composite types
+//! `new_priced_order` and `new_wallet_screening`.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -12,13 +12,14 @@ use super::statement::{Bounded, NewOrderRow};
 use crate::endpoint::SavedAnswer;
 use crate::money::connectors::commands::SealedCommand;
 use crate::money::connectors::screening::{Decision, SealedScreening};
+use crate::trading::pricing::FeeRules;
 
 /// Name of an order's type in the database.
-const TYPE: &str = "new_buy_order";
+const TYPE: &str = "new_priced_order";
 /// Name of the type of a wallet's screening.
 const SCREENING_TYPE: &str = "new_wallet_screening";
 
-/// The attributes of an order that the statement takes, in the order of `new_buy_order`.
+/// The attributes of an order that the statement takes, in the order of `new_priced_order`.
 #[derive(sqlx::Encode)]
 pub(super) struct NewBuyOrder<'a> {
     client_id: Uuid,
@@ -55,6 +56,7 @@ pub(super) struct NewBuyOrder<'a> {
     network_fee: Decimal,
     spread_fee: Decimal,
     affiliate_fee: Decimal,
+    fee_rules: Option<&'a [u8]>,
     is_estimated_quote: bool,
     is_dca_order: bool,
     return_url: Option<&'a str>,
@@ -139,6 +141,7 @@ impl<'a> NewBuyOrder<'a> {
             network_fee: quoted.network_fee,
             spread_fee: quoted.spread_fee,
             affiliate_fee: quoted.affiliate_fee,
+            fee_rules: quoted.fee_rules.as_ref().map(FeeRules::as_bytes),
             is_estimated_quote: order.is_estimated_quote,
             is_dca_order: order.is_dca_order,
             return_url: order.return_url.as_deref(),
@@ -232,11 +235,11 @@ mod tests {
 
     #[test]
     fn the_fields_are_the_attributes_of_the_types_in_their_order() {
-        let order = include_str!("../../../../../migrations/0150_new_buy_order.sql");
+        let order = include_str!("../../../../../migrations/0561_new_priced_order.sql");
         let screening = include_str!("../../../../../migrations/0553_new_wallet_screening.sql");
         let source = include_str!("new_buy_order.rs");
         for (migration, name, fields, count) in [
-            (order, "new_buy_order", "NewBuyOrder", 63),
+            (order, "new_priced_order", "NewBuyOrder", 64),
             (screening, "new_wallet_screening", "NewWalletScreening", 11),
         ] {
             let attributes = names(migration, &format!("create type {name} as ("), ')');

@@ -178,7 +178,7 @@ pub(super) async fn insert(
                 and not quote_is_void(quote_sealed_at, quote_revision, p.quotes_valid_from,
                     p.quotes_raised_at, p.quotes_raised_revision, p.quotes_raised_before,
                     p.quotes_revisions_before) as is_open
-            from unnest($1::new_buy_order[]) as asked
+            from unnest($1::new_priced_order[]) as asked
                 left join currency_pair p on p.pair = asked.pair
         ), held as materialized (
             select k.client_id, k.route, k.key
@@ -213,7 +213,7 @@ pub(super) async fn insert(
                 account_id, partner_reference, status, status_cause, pair, country, payment_method,
                 wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency, limit_amount,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
-                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
+                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee, fee_rules,
                 is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
                 policy_decisions, expires_at)
             select
@@ -221,7 +221,7 @@ pub(super) async fn insert(
                 account_id, partner_reference, status, status_cause, pair, country, payment_method,
                 wallet_address, destination_tag, wallet_type, fiat_amount, fiat_currency, limit_amount,
                 crypto_amount, crypto_currency, price, partner_fee, partner_fee_percentage,
-                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee,
+                provider_fee, payment_method_fee, network_fee, spread_fee, affiliate_fee, fee_rules,
                 is_estimated_quote, is_dca_order, return_url, callback_url, terms_digest,
                 policy_decisions, expires_at
             from allowed

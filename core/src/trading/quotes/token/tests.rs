@@ -52,6 +52,7 @@ fn quote() -> Quote {
         is_estimated: false,
         policy_decisions: serde_json::json!([{"policy": "fee", "version": 3, "fuel": 1234}]),
         catalogue_revision: 42,
+        fee_rules: Some(vec![1_u8, 2, 3].into()),
         issued_at: at(NOON),
         expires_at: at(NOON + 300),
     }
@@ -173,8 +174,9 @@ fn claims_are_written_as_before() {
         "02100000000000000000000000000000000310000000000000000000000000000000010080b8b5",
         "f6ca64c087daf6ca6400075852502d4555520a63726564697443617264a09c01029cc1858e2308",
         "04000000000000000000fe080200001e010001037872702272456238544b336742676b3561755a",
-        "6b77633673486e777247564a48384475614c680102313201024e4c002a5b7b22706f6c69637922",
-        "3a22666565222c2276657273696f6e223a332c226675656c223a313233347d5d54",
+        "6b77633673486e777247564a48384475614c680102313201024e4c00405b7b22706f6c69637922",
+        "3a22666565222c2276657273696f6e223a332c226675656c223a313233347d2c7b226665655275",
+        "6c6573223a22303130323033227d5d54",
     ];
     assert_eq!(hex::encode(claims::write(&quote()).unwrap()), before.concat());
 }
@@ -186,6 +188,14 @@ fn claims_of_the_format_before_are_of_no_revision() {
     claims.pop();
     let read = open_at(NOON, &sealed_as(20_000, 20_000, &claims)).unwrap();
     assert_eq!(read, Quote { catalogue_revision: 0, ..quote() });
+}
+
+#[test]
+fn a_quote_of_an_edge_that_kept_no_rules_has_none() {
+    let without_rules = Quote { fee_rules: None, ..quote() };
+    let claims = claims::write(&without_rules).unwrap();
+    let read = open_at(NOON, &sealed_as(20_000, 20_000, &claims)).unwrap();
+    assert_eq!(read, without_rules);
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn quote() -> Quote {
         is_estimated: false,
         policy_decisions: json!([]),
         catalogue_revision: 1,
+        fee_rules: None,
         issued_at: at(0),
         expires_at: at(300),
     }
