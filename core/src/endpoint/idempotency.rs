@@ -112,7 +112,7 @@ pub struct ClaimedKey {
     claim: Uuid,
     /// The endpoint's own transaction has saved the answer.
     saved: AtomicBool,
-    /// Another request has the key.
+    /// Another request has the key, or its user is erased.
     lost: AtomicBool,
 }
 
@@ -138,8 +138,8 @@ impl SavedAnswer {
 /// is saved for a request without a key.
 ///
 /// # Errors
-/// When another request has claimed the key in the meantime, and when it cannot be saved: the
-/// transaction must not be committed then.
+/// When another request has claimed the key in the meantime, or its user is erased, and when it cannot
+/// be saved: the transaction must not be committed then.
 pub(crate) async fn save_answer(
     key: Option<&ClaimedKey>,
     core: &Core,
@@ -200,8 +200,8 @@ impl ClaimedKey {
         self.saved.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that another request has claimed the key. The error that ends this one; what the partner
-    /// gets is the other one's answer.
+    /// Notes that another request has claimed the key, or that its user is erased. The error that ends
+    /// this one; what the partner gets is the other one's answer.
     fn lost(&self) -> Error {
         self.lost.store(true, Ordering::Relaxed);
         Error::with_status(Code::GeneralError, StatusCode::CONFLICT, RUNNING)
@@ -247,7 +247,11 @@ impl ClaimedKey {
     ) -> Result<Reply> {
         let reply = match result {
             Ok(reply) if self.saved.load(Ordering::Relaxed) => return Ok(reply),
-            Err(_) if self.lost.load(Ordering::Relaxed) => return self.find_answer(core).await,
+            Err(_) if self.lost.load(Ordering::Relaxed) => {
+                // Of an erased user, it is still this request's.
+                self.release(core).await;
+                return self.find_answer(core).await;
+            }
             result if self.is_of_operator() => {
                 self.release(core).await;
                 return result;
@@ -260,7 +264,9 @@ impl ClaimedKey {
             }
         };
         let saved = self.save(core, &mut *core.db.acquire().await?, &reply).await?;
-        if saved { Ok(reply) } else { self.find_answer(core).await }
+        // A key that is still this request's is that of a user who was erased meanwhile: the answer is
+        // given, and not kept.
+        if saved || self.release(core).await { Ok(reply) } else { self.find_answer(core).await }
     }
 
     fn seal(&self, core: &Core, reply: &Reply) -> Result<Vec<u8>> {
@@ -276,27 +282,33 @@ impl ClaimedKey {
         Ok(())
     }
 
-    /// Saves the answer; `false` when another request has the key.
+    /// Saves the answer; `false` when another request has the key, or its user is erased. The lock has
+    /// an erasure wait, which deletes the answer, or this find nobody.
     async fn save(&self, core: &Core, conn: &mut Connection, reply: &Reply) -> Result<bool> {
+        // An answer without a body tells of nobody, so that an erasure may save its own.
+        let user = self.user.get().filter(|_| !reply.body.is_empty());
         let saved = sqlx::query!(
             "update idempotency_key set status = $5, body = $6, user_id = $7 \
              where client_id = $1 and route = $2 and key = $3 and claim_id = $4 \
-             and status is null",
+             and status is null and ($7::uuid is null or exists ( \
+                 select from end_user u where u.client_id = $1 and u.user_id = $7 \
+                     and u.deleted_at is null for share))",
             self.client.uuid(),
             self.route,
             self.key,
             self.claim,
             reply.status.as_u16().cast_signed(),
             self.seal(core, reply)?,
-            self.user.get().map(|user| user.uuid()),
+            user.map(|user| user.uuid()),
         )
         .execute(conn)
         .await?;
         Ok(saved.rows_affected() == 1)
     }
 
-    /// Frees the key. One that cannot be freed now is free when its claim ends.
-    async fn release(&self, core: &Core) {
+    /// Frees the key; `false` when another request has it. One that cannot be freed now is free when
+    /// its claim ends.
+    async fn release(&self, core: &Core) -> bool {
         let release = sqlx::query!(
             "delete from idempotency_key where client_id = $1 and route = $2 and key = $3 \
              and claim_id = $4 and status is null",
@@ -307,10 +319,11 @@ impl ClaimedKey {
         )
         .execute(&core.db);
         match timeout(RELEASE_TIMEOUT, release).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(released)) => return released.rows_affected() == 1,
             Ok(Err(error)) => tracing::warn!(%error, "an idempotency key could not be freed"),
             Err(_) => tracing::warn!("an idempotency key could not be freed in time"),
         }
+        false
     }
 
     /// The refusal of a request whose key another one has, as its API words it.

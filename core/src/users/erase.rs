@@ -80,7 +80,8 @@ async fn delete_details(conn: &mut Connection, key: UserKey) -> Result<()> {
     passkeys::remove_all(conn, key).await?;
     authenticator_app::remove(conn, key).await?;
     // A repeated registration would show its answer again, with address, name and telephone. The key of
-    // a request that is under way, as the erasure's own, has no answer yet.
+    // a request that is under way, as the erasure's own, has no answer yet; saving one that tells of the
+    // user waits for the user's row, which is locked, and finds nobody.
     of_user!(
         conn,
         key,

@@ -50,6 +50,8 @@ impl Endpoint for V2 {
     ];
     const BODY: Body = Body::Json;
     const IDEMPOTENT: bool = true;
+    // The answer, which is saved last, locks the user after the order.
+    const RETRIED: bool = true;
     const DOC: Doc = Doc {
         summary: "Assert that an order's wallet is its user's",
         details: "For an unhosted wallet and more than 1000 EUR, where the partner has seen the \

@@ -1,5 +1,5 @@
-//! Two who clear the last two checks at the same time, a transfer beside its user's erasure, and
-//! sweeps beside orders that somebody holds.
+//! Two who clear the last two checks at the same time, a transfer and a saved answer beside their
+//! user's erasure, and sweeps beside orders that somebody holds.
 
 use futures::future::join_all;
 use rampart_tests::deadline::{SOON, until};
@@ -102,6 +102,27 @@ async fn a_transfer_that_is_commanded_beside_an_erasure_keeps_no_recipient() {
     futures::join!(sweep, erase_beside(&shop, locked)).0.unwrap();
     let open = states(&shop).await.into_iter().filter(|(_, has_recipient)| *has_recipient);
     assert_eq!(open.count(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_about_an_order_beside_an_erasure_is_not_kept() {
+    let (shop, wallet) = (Shop::open().await, Wallet::new(7).address());
+    let order = shop.paid(1500, &wallet).await;
+    let canonical = format!("orderId={order}&reason=seen&walletAddress={wallet}");
+    let proof = json!({"orderId": order, "walletAddress": wallet, "reason": "seen",
+        "signature": shop.partner.sign(&canonical)});
+    let path = format!("/api/v2/buy/orders/{order}/wallet-proof");
+    let request = shop.ada.request(Method::POST, &path).header("idempotency-key", "k").json(&proof);
+    // One has the order then, the other one the user: whoever Postgres gives up is run again.
+    let locked = locked(&shop, "select from buy_order for update").await;
+    let answer = futures::join!(request.send(), erase_beside(&shop, locked)).0;
+    match answer.status() {
+        200 => assert_eq!(answer.json()["recorded"], true),
+        409 => drop(answer.assert_codes(&["ER999"])),
+        other => panic!("{other}: {}", answer.text()),
+    }
+    let saved = sqlx::query_scalar::<_, i64>("select count(*) from idempotency_key");
+    assert_eq!(saved.fetch_one(shop.context.db()).await.unwrap(), 0);
 }
 
 /// Two paid orders that nothing holds back any more, of which only the sweep learns.

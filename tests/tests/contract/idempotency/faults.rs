@@ -90,7 +90,7 @@ fn creations(partner: &Partner) -> Vec<Post> {
 }
 
 /// A pool with room for the locks of a test.
-async fn pool(context: &TestContext) -> PgPool {
+pub(super) async fn pool(context: &TestContext) -> PgPool {
     PgPool::connect_with((*context.db().connect_options()).clone()).await.unwrap()
 }
 
