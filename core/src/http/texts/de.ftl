@@ -164,6 +164,7 @@ check-title = Noch ein Schritt für Ihre Bestellung
 check-passed = Vielen Dank, dieser Schritt ist erledigt.
 check-refused = Dies wurde abgelehnt. Bitte versuchen Sie es noch einmal oder bitten Sie um Hilfe.
 check-refused-complete = Dies wurde abgelehnt. Bitte wenden Sie sich an den Support.
+check-refused-title = Bitten Sie um Hilfe zu Ihrer Bestellung
 check-order = Ihre Bestellung ansehen
 check-left = Noch zu erledigen
 check-send = Senden

@@ -164,6 +164,7 @@ check-title = One more step for your order
 check-passed = Thank you, this step is done.
 check-refused = This was refused. Please try again, or ask for help.
 check-refused-complete = This was refused. Please ask for help.
+check-refused-title = Ask for help with your order
 check-order = See your order
 check-left = Still to do
 check-send = Send

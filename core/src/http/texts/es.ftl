@@ -164,6 +164,7 @@ check-title = Un paso más para tu pedido
 check-passed = Gracias, este paso está completo.
 check-refused = Se ha rechazado. Inténtalo de nuevo o pide ayuda.
 check-refused-complete = Se ha rechazado. Pide ayuda.
+check-refused-title = Pide ayuda con tu pedido
 check-order = Ver tu pedido
 check-left = Pendiente
 check-send = Enviar

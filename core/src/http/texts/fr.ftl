@@ -164,6 +164,7 @@ check-title = Encore une étape pour votre commande
 check-passed = Merci, cette étape est terminée.
 check-refused = Cela a été refusé. Veuillez réessayer ou demander de l'aide.
 check-refused-complete = Cela a été refusé. Veuillez demander de l'aide.
+check-refused-title = Demandez de l'aide pour votre commande
 check-order = Voir votre commande
 check-left = Reste à faire
 check-send = Envoyer

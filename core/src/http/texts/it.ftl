@@ -164,6 +164,7 @@ check-title = Ancora un passaggio per il tuo ordine
 check-passed = Grazie, questo passaggio è completato.
 check-refused = È stato rifiutato. Riprova o chiedi aiuto.
 check-refused-complete = È stato rifiutato. Chiedi aiuto.
+check-refused-title = Chiedi aiuto per il tuo ordine
 check-order = Vedi il tuo ordine
 check-left = Ancora da fare
 check-send = Invia

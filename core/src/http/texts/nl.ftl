@@ -164,6 +164,7 @@ check-title = Nog één stap voor je bestelling
 check-passed = Bedankt, deze stap is klaar.
 check-refused = Dit is afgewezen. Probeer het opnieuw of vraag om hulp.
 check-refused-complete = Dit is afgewezen. Vraag om hulp.
+check-refused-title = Vraag om hulp bij je bestelling
 check-order = Bekijk je bestelling
 check-left = Nog te doen
 check-send = Versturen

@@ -164,6 +164,7 @@ check-title = Jeszcze jeden krok do realizacji zamówienia
 check-passed = Dziękujemy, ten krok jest zakończony.
 check-refused = Odrzucono. Spróbuj ponownie lub poproś o pomoc.
 check-refused-complete = Odrzucono. Poproś o pomoc.
+check-refused-title = Poproś o pomoc w sprawie zamówienia
 check-order = Zobacz zamówienie
 check-left = Do zrobienia
 check-send = Wyślij

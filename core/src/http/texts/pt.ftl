@@ -164,6 +164,7 @@ check-title = Mais um passo para a sua ordem
 check-passed = Obrigado, este passo está concluído.
 check-refused = Foi recusado. Tente de novo ou peça ajuda.
 check-refused-complete = Foi recusado. Peça ajuda.
+check-refused-title = Peça ajuda com a sua ordem
 check-order = Ver a sua encomenda
 check-left = Por fazer
 check-send = Enviar

@@ -133,11 +133,12 @@ impl Visit {
         tx.commit().await?;
         // What waits for a provider is another attempt.
         let is_refused = state == Some(RequirementState::Rejected) && !content.waits;
+        let needs_support = is_refused && content.is_complete;
         let (tenant, texts) = (&self.client.tenant, self.texts);
         let body = html! {
             (typed.errors.summary(texts))
             (note)
-            @if is_refused && content.is_complete {
+            @if needs_support {
                 (self.refused("check-refused-complete"))
                 p { (self.support_link("support-link")) }
             } @else {
@@ -150,6 +151,7 @@ impl Visit {
             @if let Some(url) = &self.return_url { (back_link(texts, url, &tenant.name)) }
         };
         let title = match self.order {
+            Some(_) if needs_support => texts.get("check-refused-title"),
             Some(_) => texts.get("check-title"),
             None => texts.get("verification-title"),
         };

@@ -142,11 +142,28 @@ async fn who_is_refused_with_every_answer_is_not_told_to_wait() {
     let shown = visit(&shop.partner, &page).await;
     let text = shown.assert_status(200).text();
     assert!(text.contains("Please try again, or ask") && text.contains("<select"), "{text}");
+    assert!(text.contains("One more step for your order"), "{text}");
     // An operator's decision stays.
     let answered = send(&shop.partner, &page, &ANSWERS).await;
     let text = answered.assert_status(200).text();
     assert!(text.contains("This was refused. Please ask for help."), "{text}");
     assert!(!text.contains("We look at your answers") && !text.contains("<select"), "{text}");
+    assert!(!text.contains("One more step"), "{text}");
+    for (language, title) in [
+        ("de", "Bitten Sie um Hilfe zu Ihrer Bestellung"),
+        ("en", "Ask for help with your order"),
+        ("es", "Pide ayuda con tu pedido"),
+        ("fr", "Demandez de l'aide pour votre commande"),
+        ("it", "Chiedi aiuto per il tuo ordine"),
+        ("nl", "Vraag om hulp bij je bestelling"),
+        ("pl", "Poproś o pomoc w sprawie zamówienia"),
+        ("pt", "Peça ajuda com a sua ordem"),
+    ] {
+        let request = shop.partner.anonymous(Method::GET, &page);
+        let shown = request.header("accept-language", language).send().await;
+        let heading = format!("<h1>{title}</h1>");
+        assert!(shown.assert_status(200).text().contains(&heading), "{}", shown.text());
+    }
 }
 
 #[tokio::test]
