@@ -94,6 +94,11 @@ impl BufferedIo {
         }
     }
 
+    /// True while the first head is on its way, or one of which a part has come; not in HTTP/2.
+    pub(super) fn awaits_head(&self) -> bool {
+        matches!(&self.reading, Reading::Requests(requests) if requests.awaits_head())
+    }
+
     /// Gives the held bytes to the stream.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {

@@ -18,6 +18,7 @@ use rampart_core::platform::metrics::Metrics;
 use rampart_core::platform::network::{network, surrounding_network};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::buffered_io::{BufferedIo, Reading};
 use super::client_address::ClientAddresses;
@@ -109,16 +110,32 @@ pub(super) struct ConnectionLimits {
     pub(super) metrics: Metrics,
 }
 
-/// The application of a listener: Pingora keeps it, and the listener after it has the same bounds.
-pub(super) struct ConnectionApp(pub(super) Arc<ConnectionLimits>);
+/// The application of a listener: Pingora keeps it as long as it accepts, and with each connection
+/// until [`ConnectionApp::process_new`] has counted that in. The next listener has the same bounds.
+pub(super) struct ConnectionApp {
+    limits: Arc<ConnectionLimits>,
+    _accepting: TaskTrackerToken,
+}
+
+impl ConnectionApp {
+    /// Accepts from now on.
+    pub(super) fn new(limits: Arc<ConnectionLimits>) -> Self {
+        Self { _accepting: limits.lifecycle.accept(), limits }
+    }
+}
 
 #[async_trait]
 impl ServerApp for ConnectionApp {
     /// Pingora's task has room for a handshake of its own until it ends: the connection gets another.
     /// Its watch says that the listener ends, which happens in an upgrade that then fails, too.
     async fn process_new(self: &Arc<Self>, stream: Stream, _: &ShutdownWatch) -> Option<Stream> {
-        let limits = Arc::clone(&self.0);
-        tokio::spawn(async move { limits.serve(stream).await });
+        let limits = Arc::clone(&self.limits);
+        // Before the task runs: a process that stops waits for who was accepted.
+        let connected = limits.lifecycle.connect();
+        tokio::spawn(async move {
+            let _connected = connected;
+            limits.serve(stream).await;
+        });
         None
     }
 }

@@ -46,12 +46,13 @@ pub(crate) enum Phase {
 /// A request in flight, until it is dropped.
 pub(crate) type Busy = TaskTrackerToken;
 
-/// The phase, and the requests in flight.
+/// The phase, the requests in flight, and the connections and listeners that there are.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     phase: watch::Sender<Phase>,
     in_flight: TaskTracker,
     began_ns: AtomicU64,
+    connections: TaskTracker,
     accepting: TaskTracker,
     clock: Clock,
 }
@@ -63,6 +64,7 @@ impl Lifecycle {
             phase: watch::Sender::new(Phase::Starting),
             in_flight: TaskTracker::new(),
             began_ns: AtomicU64::new(0),
+            connections: TaskTracker::new(),
             accepting: TaskTracker::new(),
             clock,
         })
@@ -93,6 +95,22 @@ impl Lifecycle {
     pub(crate) async fn all_deaf(&self) {
         self.accepting.close();
         self.accepting.wait().await;
+    }
+
+    /// Counts a connection in until the guard is dropped.
+    pub(crate) fn connect(&self) -> TaskTrackerToken {
+        self.connections.token()
+    }
+
+    /// Waits until no listener accepts and every connection has ended, at most `bound`.
+    pub(crate) async fn all_closed(&self, bound: Duration) {
+        let closed = async {
+            self.all_deaf().await;
+            self.connections.close();
+            self.connections.wait().await;
+        };
+        // When the bound is reached, what is still open is left to the next step.
+        let _ = timeout(bound, closed).await;
     }
 
     /// Counts a request in until the guard is dropped.
@@ -170,6 +188,25 @@ mod tests {
         let _busy = lifecycle.begin();
         lifecycle.quiet(Duration::from_secs(1)).await;
         assert_eq!(lifecycle.in_flight.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_is_closed_when_no_listener_and_no_connection_is_left() {
+        let lifecycle = Lifecycle::new(Clock::system());
+        let (accepting, connection) = (lifecycle.accept(), lifecycle.connect());
+        let waiting = tokio::spawn({
+            let lifecycle = Arc::clone(&lifecycle);
+            async move { lifecycle.all_closed(LONG).await }
+        });
+        tokio::task::yield_now().await;
+        drop(accepting);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished(), "a connection is left");
+        drop(connection);
+        waiting.await.unwrap();
+        let _open = lifecycle.connect();
+        lifecycle.all_closed(Duration::from_secs(1)).await;
+        assert_eq!(lifecycle.connections.len(), 1, "it ends at its bound");
     }
 
     #[tokio::test]

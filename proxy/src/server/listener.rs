@@ -35,13 +35,13 @@ impl Listener {
         loop {
             let ours = handing_over.wait_for(|handing_over| !*handing_over);
             // Under the lock of the watch: who hands over next waits for this listener too.
-            let Ok(accepting) = ours.await.map(|_locked| lifecycle.accept()) else { return };
+            let app = ours.await.map(|_locked| ConnectionApp::new(Arc::clone(&self.limits)));
+            let Ok(app) = app else { return };
             let (stop, stopped) = watch::channel(false);
-            let (mut service, fds) = (self.service(), Some(Arc::clone(&shutdown.fds)));
+            let (mut service, fds) = (self.service(app), Some(Arc::clone(&shutdown.fds)));
             let limits = Arc::clone(&self.limits);
             let mut serving = tokio::spawn(async move {
                 Service::start_service(&mut service, fds, stopped, tasks).await;
-                drop(accepting);
                 // Pingora closes idle connections at once; here clients get time to notice.
                 limits.lifecycle.reach(Phase::Closing).await;
                 limits.closing.send_replace(true);
@@ -66,8 +66,7 @@ impl Listener {
     }
 
     /// Pingora's service on the sockets.
-    fn service(&self) -> Listening<ConnectionApp> {
-        let app = ConnectionApp(Arc::clone(&self.limits));
+    fn service(&self, app: ConnectionApp) -> Listening<ConnectionApp> {
         let mut service = Listening::new("rampart".to_owned(), app);
         for socket in &self.sockets {
             // TLS and `BufferedIo` have buffers of their own.

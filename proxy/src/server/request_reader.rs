@@ -102,6 +102,11 @@ impl RequestReader {
         self.is_answering = false;
     }
 
+    /// True while the first head is on its way, or the next one, of which a part has come.
+    pub(super) fn awaits_head(&self) -> bool {
+        self.first || !self.held.is_empty()
+    }
+
     /// Waits for a whole head when the next request is expected; `false` at the end of the
     /// connection, be it that the client takes too long.
     ///

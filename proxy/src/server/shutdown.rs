@@ -14,6 +14,7 @@ use pingora_core::server::{ListenFds, ShutdownSignal, ShutdownSignalWatch};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::{oneshot, watch};
 
+use super::deadline::now;
 use super::lifecycle::{Lifecycle, Phase};
 use super::tls::Certificates;
 use super::upgrade::{self, SocketCopies, UpgradeHeir};
@@ -183,8 +184,8 @@ impl Shutdown {
         false
     }
 
-    /// From draining (or stopping, after an upgrade) to closing: `unready` is spent accepting, at most
-    /// `drain` finishing.
+    /// From draining (or stopping, after an upgrade) to the end of the last connection: `unready`
+    /// is spent accepting, at most `drain` finishing.
     async fn leave(&self) {
         let Self { lifecycle, drain, unready, .. } = self;
         if lifecycle.phase() < Phase::Stopping {
@@ -192,8 +193,11 @@ impl Shutdown {
             let _ = tokio::time::timeout(*unready, lifecycle.reach(Phase::Stopping)).await;
             lifecycle.enter(Phase::Stopping);
         }
+        let end = now() + *drain;
         lifecycle.quiet(*drain).await;
         lifecycle.enter(Phase::Closing);
+        // A request that comes with the last look is answered, too.
+        lifecycle.all_closed(end.saturating_duration_since(now())).await;
     }
 }
 

@@ -30,6 +30,9 @@ const UPGRADES: usize = 3;
 /// Time in which a process that does not wait for what is in flight has ended.
 const END: Duration = Duration::from_secs(2);
 
+/// A request that is answered with 404.
+const NOWHERE: &[u8] = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
+
 /// The head of a request whose body its sender keeps back until it is asked for.
 fn head_of_quote(partner: &Caller) -> String {
     let key = partner.secret("apiKey");
@@ -118,6 +121,63 @@ async fn upgraded(edge: Edge) -> Edge {
     next
 }
 
+/// Waits for these words in the log of an edge.
+async fn until_said(edge: &Edge, words: &str) {
+    until("it says so", SOON, async || {
+        edge.process.err().iter().any(|line| line.contains(words)).then_some(())
+    })
+    .await;
+}
+
+/// Connections to the public and the operations' listener that were accepted and sent no request,
+/// beside one that lies idle behind its first.
+struct Newcomers {
+    public: Wire,
+    private: Wire<TcpStream>,
+    idle: Wire,
+}
+
+impl Newcomers {
+    async fn accepted(edge: &Edge) -> Self {
+        let public = Wire::open(edge.address).await;
+        let private = Wire::plain(edge.ops).await;
+        let mut idle = Wire::open(edge.address).await;
+        assert_eq!(idle.exchange(NOWHERE).await.unwrap().status(), 404);
+        // One after another they are accepted.
+        edge.ops("/healthz").await.assert_status(200);
+        Self { public, private, idle }
+    }
+
+    /// Their first requests are their last ones, and answered although idle connections are closed.
+    async fn are_served(mut self) {
+        assert!(self.idle.is_closed().await);
+        let answers = [self.public.exchange(NOWHERE).await, self.private.exchange(NOWHERE).await];
+        for answer in answers {
+            let answer = answer.expect("a first request is answered");
+            assert_eq!(answer.status(), 404);
+            assert_eq!(answer.header("connection"), Some("close"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn accepted_connections_get_a_first_answer_in_an_upgrade_and_a_stop() {
+    // A successor starts in less.
+    let edge = Edge::with(|setup| _ = setup.set("edge.request_header_timeout_seconds", "60")).await;
+    let mut setup = edge.setup();
+    setup.clear_arguments().argument("--upgrade");
+    let newcomers = Newcomers::accepted(&edge).await;
+    let upgrading = Edge::of(setup);
+    edge.process.signal(Signal::SIGQUIT);
+    let (next, ()) = tokio::join!(upgrading, newcomers.are_served());
+    assert_eq!(edge.process.ended().await.code(), Some(0));
+
+    let newcomers = Newcomers::accepted(&next).await;
+    next.process.signal(Signal::SIGTERM);
+    newcomers.are_served().await;
+    assert_eq!(next.process.ended().await.code(), Some(0));
+}
+
 #[tokio::test]
 async fn an_upgrade_under_load_loses_no_request() {
     let mut edge = Edge::start().await;
@@ -168,9 +228,8 @@ async fn ready(edge: &Edge) -> UnixStream {
 async fn an_edge_accepts_again_when_its_successor_does_not() {
     let edge = Edge::start().await;
     let partner = edge.partner("stays").await;
-    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut kept = Wire::open(edge.address).await;
-    assert_eq!(kept.exchange(request).await.unwrap().status(), 404);
+    assert_eq!(kept.exchange(NOWHERE).await.unwrap().status(), 404);
     for (why, waits) in [("it has ended", false), ("it is late", true)] {
         let mut successor = ready(&edge).await;
         let mut told = [0; 7];
@@ -188,7 +247,7 @@ async fn an_edge_accepts_again_when_its_successor_does_not() {
             err.iter().any(says).then_some(())
         })
         .await;
-        let answer = kept.exchange(request).await.expect("an earlier connection goes on");
+        let answer = kept.exchange(NOWHERE).await.expect("an earlier connection goes on");
         assert_ne!(answer.header("connection"), Some("close"));
         for protocol in [Protocol::Http1, Protocol::Http2] {
             partner.over(protocol).get(PRICES).await.assert_status(200);
@@ -221,14 +280,9 @@ async fn sigterm_while_a_successor_takes_over_finishes_what_is_in_flight() {
         status.lines().any(|line| line == "ShdPnd:\t0000000000000000").then_some(())
     })
     .await;
-    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
-    assert_eq!(kept.exchange(request).await.unwrap().status(), 404);
+    assert_eq!(kept.exchange(NOWHERE).await.unwrap().status(), 404);
     successor.write_all(b"taken\n").await.unwrap();
-    until("it says so", SOON, async || {
-        let err = edge.process.err();
-        err.iter().any(|line| line.contains("the new process accepts")).then_some(())
-    })
-    .await;
+    until_said(&edge, "the new process accepts").await;
     after(END).await;
     let answer = wire.exchange(b"{}").await.expect("what is in flight is answered");
     assert_eq!(answer.status(), 400);
@@ -275,10 +329,7 @@ async fn an_upgrade_that_nobody_takes_changes_nothing() {
     let edge = Edge::with(|setup| _ = setup.unset("edge.upgrade_socket")).await;
     let partner = edge.partner("stays").await;
     edge.process.signal(Signal::SIGQUIT);
-    until("it says so", SOON, async || {
-        edge.process.err().iter().any(|line| line.contains("'edge.upgrade_socket'")).then_some(())
-    })
-    .await;
+    until_said(&edge, "'edge.upgrade_socket'").await;
     partner.get(PRICES).await.assert_status(200);
     edge.ops("/readyz").await.assert_status(200);
 }
@@ -296,8 +347,7 @@ async fn newcomers_wait_in_the_socket_of_a_process_that_cannot_accept() {
     }
     let next =
         until("newcomers are served", SOON, async || Wire::try_open(edge.address).await.ok());
-    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
-    assert_eq!(next.await.exchange(request).await.unwrap().status(), 404);
+    assert_eq!(next.await.exchange(NOWHERE).await.unwrap().status(), 404);
 }
 
 #[tokio::test]
@@ -312,8 +362,7 @@ async fn a_new_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     })
     .await;
     assert!(connect(edge.address, "http/1.1").await.is_err(), "the old one is shown no more");
-    let request = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n";
-    assert_eq!(before.exchange(request).await.unwrap().status(), 404, "open connections go on");
+    assert_eq!(before.exchange(NOWHERE).await.unwrap().status(), 404, "open connections go on");
 
     fs::write(edge.setup().folder().join("cert.pem"), "not PEM").unwrap();
     until("the broken one is named", SOON, async || {
