@@ -56,8 +56,12 @@ pub(super) struct UpgradePeer(UnixStream);
 /// When none came in time, or the folder of `path` is not private.
 pub(super) fn inherit(path: &Path) -> io::Result<(UpgradePeer, Fds)> {
     private_folder(path)?;
-    // Pingora panics where it cannot bind.
-    drop(bind(path)?);
+    // Pingora panics where it cannot bind. Beside its place: there the old process might find this
+    // socket and send its own to nobody.
+    remove(path)?;
+    let probe = path.with_added_extension("probe");
+    drop(bind(&probe)?);
+    remove(&probe)?;
     let mut fds = Fds::new();
     attempt(TRANSFERS, || fds.get_from_sock(name(path)?).map_err(io::Error::from))?;
     let peer = attempt(ATTEMPTS, || UnixStream::connect(answers_at(path)))?;
@@ -210,12 +214,17 @@ fn name(path: &Path) -> io::Result<&str> {
     path.to_str().ok_or_else(|| io::Error::other("edge.upgrade_socket is not UTF-8"))
 }
 
+/// Removes what a former process left at `path`, if it left anything.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Listens at `path`, in the place of what a former process left there.
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(path)?;
     let listener = UnixListener::bind(path)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
