@@ -176,7 +176,7 @@ async fn insert_of_person(
             select $1::uuid, $2::uuid, $3::uuid, $4::uuid, coalesce($5::text, 'pending'),
                 rampart_now()
             where $5::text is not null or (select connector_takes('screening.check'))
-            -- the key may become one of persons alone: each wallet has an entry of it
+            -- as the index has it, which is of persons alone
             on conflict (client_id, user_id) where user_id is not null
             do update set command_id = excluded.command_id, state = excluded.state,
                 decided_by = null, decision_reason = null, decided_at = null,
