@@ -284,8 +284,11 @@ impl Core {
                     select (select count(*) from (select from deposit_address
                             where connector = $1 and asset = $2 and taken_by is null limit $3) f
                         ) as "free!",
-                        exists (select from command where connector = $1 and asset = $2
-                            and kind = 'deposit.address' and state = 'open') as "waiting!"
+                        -- the last one: no other is commanded while one is open
+                        coalesce((select state = 'open' from command
+                            where connector = $1 and asset = $2 and kind = 'deposit.address'
+                            order by created_at desc, command_id desc limit 1), false)
+                            as "waiting!"
                     "#,
                     connector,
                     asset,

@@ -91,6 +91,20 @@ const ENDED: &str = "insert into command (client_id, command_id, kind, idempoten
          now(), now(), now() \
      from client, generate_series(1, $1) n where slug = 'acme'";
 
+/// Commands that have filled a pool of addresses, and open ones of its connector, all of one partner.
+const OF_POOL: [&str; 2] = [
+    "insert into command (client_id, command_id, kind, idempotency_key, connector, asset, state, \
+         attempt, due_at, created_at, finished_at) \
+     select client_id, gen_random_uuid(), 'deposit.address', 'pool-' || n, 'everything', 'ETH', \
+         'done', 1, now(), now() - interval '1 day', now() \
+     from client, generate_series(1, $1) n where slug = 'acme'",
+    "insert into command (client_id, command_id, kind, idempotency_key, connector, asset, state, \
+         due_at, created_at) \
+     select client_id, gen_random_uuid(), 'payout.send', 'payout-' || n, 'everything', 'ETH', \
+         'open', now(), now() \
+     from client, generate_series(1, $1) n where slug = 'acme'",
+];
+
 /// Statements after which the rows that were read until now do not count.
 const SETTLING: [&str; 4] =
     ["analyze", "select pg_stat_force_next_flush()", "select", "select pg_stat_reset()"];
@@ -240,6 +254,28 @@ async fn what_connectors_have_to_do_is_found_among_commands_that_have_ended() {
     assert_eq!(context.core().settle_sandbox_orders().await.unwrap(), 0);
     let read = rows_read(&mut connection, "command").await;
     assert!(read < ROWS / 100, "{read} rows were read");
+}
+
+#[tokio::test]
+async fn a_look_at_a_pool_reads_few_commands_of_its_connector() {
+    let context = TestContext::with(|all| all.connectors.deposit_addresses_min = 1).await;
+    Connector::of_live(&context).await;
+    context.partner("acme").await;
+    let mut connection = PgConnection::connect(context.database()).await.unwrap();
+    for statement in OF_POOL.into_iter().chain(SETTLING) {
+        execute(&mut connection, statement).await;
+    }
+    context.core().fill_deposit_pools().await.unwrap();
+    let read = rows_read(&mut connection, "command").await;
+    assert!(read < ROWS / 100, "{read} rows were read");
+    let wanted: i64 = sqlx::query_scalar(
+        "select count(*) from command \
+         where kind = 'deposit.address' and state = 'open' and asset = 'ETH'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(wanted, 1);
 }
 
 #[tokio::test]
