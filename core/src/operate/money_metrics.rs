@@ -48,15 +48,15 @@ impl Core {
         measured.into_iter().collect()
     }
 
-    /// Commands that wait for connectors outside.
+    /// Commands that wait for connectors outside: all are read, so that however many of one kind hide
+    /// none of another.
     async fn measure_commands(&self) -> Result<()> {
         let found = sqlx::query!(
             r#"
-            select kind as "kind!", count(*) as "waiting!",
+            select kind as "kind!", least(count(*), $1) as "waiting!",
                 greatest(extract(epoch from now() - min(created_at)), 0)::bigint as "age!"
-            from (select kind, created_at from command
-                where state = 'open' and connector is distinct from 'sandbox'
-                order by created_at limit $1) open
+            from command
+            where state = 'open' and connector is distinct from 'sandbox'
             group by kind
             "#,
             COUNTED_MAX,

@@ -70,6 +70,33 @@ async fn what_waits_is_measured_with_its_age() {
 }
 
 #[tokio::test]
+async fn a_command_is_measured_beside_older_ones_of_another_kind() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for waiting in [
+        // More than are counted.
+        "insert into command (client_id, command_id, kind, idempotency_key, connector, \
+             sealed_body, due_at, created_at) \
+         select client_id, gen_random_uuid(), 'payment.create', 'create-' || n, 'cards', '', \
+             now(), now() - interval '1 day' \
+         from client, generate_series(1, 10001) n where slug = 'acme'",
+        "insert into command (client_id, command_id, kind, idempotency_key, connector, \
+             sealed_body, due_at, created_at) \
+         select client_id, gen_random_uuid(), 'payout.send', 'send', 'chain', '', now(), \
+             now() - interval '500 seconds' from client where slug = 'acme'",
+    ] {
+        sqlx::query(waiting).execute(context.db()).await.unwrap();
+    }
+    context.core().measure_money().await.unwrap();
+    assert_eq!(shown(&context, r#"commands_open{kind="payment.create"}"#), 10_000.0);
+    assert!(shown(&context, r#"command_age_seconds{kind="payment.create"}"#) >= 86_400.0);
+    assert_eq!(shown(&context, r#"commands_open{kind="payout.send"}"#), 1.0);
+    assert!(shown(&context, r#"command_age_seconds{kind="payout.send"}"#) >= 500.0);
+    assert_eq!(shown(&context, r#"commands_open{kind="transfer.send"}"#), 0.0);
+    assert_eq!(shown(&context, r#"command_age_seconds{kind="transfer.send"}"#), 0.0);
+}
+
+#[tokio::test]
 async fn the_oldest_order_is_looked_for_among_so_many() {
     /// Orders of a class and side whose gate is asked.
     const ASKED: u32 = 5_000;
