@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Connections of wrk, each with one request at a time.
+/// Connections of wrk.
 const HTTP1_CONNECTIONS: usize = 64;
 /// Connections of h2load, and requests at a time on each.
 const HTTP2_CONNECTIONS: usize = 8;
@@ -28,13 +28,23 @@ pub(crate) struct Target {
     pub(crate) list: Option<PathBuf>,
     /// The core of the generator, when everybody has one.
     pub(crate) core: Option<usize>,
+    /// Connections over HTTP/1.1, each with one request at a time.
+    pub(crate) connections: usize,
 }
 
 impl Target {
     /// GET of a path over TLS from the second core.
     pub(crate) fn get(address: SocketAddr, path: &str, credential: Option<String>) -> Self {
-        let path = path.to_owned();
-        Self { scheme: "https", address, path, credential, script: None, list: None, core: Some(1) }
+        Self {
+            scheme: "https",
+            address,
+            path: path.to_owned(),
+            credential,
+            script: None,
+            list: None,
+            core: Some(1),
+            connections: HTTP1_CONNECTIONS,
+        }
     }
 
     /// The same with requests made by a script of wrk.
@@ -70,7 +80,7 @@ impl Target {
     /// Answers over HTTP/1.1, and the seconds they took. Panics when one is no success.
     pub(crate) fn http1(&self, time: Duration) -> (f64, f64) {
         let mut command = self.command("wrk");
-        let connections = HTTP1_CONNECTIONS.to_string();
+        let connections = self.connections.to_string();
         command.args(["-t1", "-c", &connections, "-d", &format!("{}s", seconds(time))]);
         if let Some(credential) = &self.credential {
             command.args(["-H", credential]);

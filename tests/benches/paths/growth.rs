@@ -45,6 +45,9 @@ const OVERDUE_NOW: &str = "status = 'pending', expires_at = now() - interval '1 
 
 /// A page of the partner's newest orders.
 const PAGE: &str = "/api/v2/buy/orders?limit=20";
+/// Connections that search. The operators' listener takes 96 of an address, and those of the round before
+/// may not have ended yet.
+const SEARCHERS: usize = 32;
 /// The newest orders of every partner that wait for a person.
 const BLOCKED: &str = "/admin/v1/orders?limit=20&status=blocked";
 
@@ -95,7 +98,8 @@ fn list(side: &Side<'_>) -> Target {
 
 fn search(side: &Side<'_>) -> Target {
     let credential = format!("authorization: Bearer {ADMIN_TOKEN}");
-    Target { scheme: "http", ..Target::get(side.edge.admin, BLOCKED, Some(credential)) }
+    let target = Target::get(side.edge.admin, BLOCKED, Some(credential));
+    Target { scheme: "http", connections: SEARCHERS, ..target }
 }
 
 /// The time of one claim, which is taken back. The overdue orders are the newest ones, as they are
