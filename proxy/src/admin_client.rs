@@ -7,7 +7,7 @@ use http::header::LINK;
 use http::{HeaderMap, Method};
 use reqwest::{Certificate, Client, ClientBuilder};
 use serde_json::Value;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 use crate::config::Config;
 use crate::gateway::PRIVATE_ANSWER_MAX;
@@ -97,7 +97,10 @@ impl AdminClient {
                 request.header("content-type", content_type).body(file)
             }
         };
-        let silent = |error| StartupError::unanswered("the admin listener does not answer", error);
+        let silent = |error| {
+            let at = self.authority();
+            StartupError::unanswered(format_args!("the admin listener{at} does not answer"), error)
+        };
         let answer = request.send().await.map_err(silent)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let bytes = answer.bytes().await.map_err(silent)?;
@@ -107,6 +110,13 @@ impl AdminClient {
         let value: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let reason = value["error"].as_str().unwrap_or("no reason was given");
         Err(StartupError::from(format!("{path}: {reason} ({})", status.as_u16())))
+    }
+
+    /// Where the listener is, for a sentence: its host and port alone, for its URL may hold a password.
+    fn authority(&self) -> String {
+        let url = Url::parse(&self.base).ok();
+        let parts = url.as_ref().and_then(|url| url.host_str().zip(url.port_or_known_default()));
+        parts.map_or_else(String::new, |(host, port)| format!(" at {host}:{port}"))
     }
 
     /// A call without a body.
@@ -137,7 +147,24 @@ pub(crate) fn http_client(
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_listener_that_does_not_answer_is_named_by_host_and_port() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = Config::over("[admin]\ntoken = 'ada'\n").unwrap();
+        let url = format!("http://ada:hidden@{address}/behind");
+        let client = AdminClient::new(url, &config).unwrap();
+        let hang_up = async move { drop(listener.accept().await) };
+        let (failed, ()) = tokio::join!(client.get("partners"), hang_up);
+        let failed = failed.unwrap_err().to_string();
+        let named = format!("the admin listener at {address} does not answer: ");
+        assert!(failed.starts_with(&named) && !failed.contains("hidden"), "{failed}");
+    }
 
     #[test]
     fn a_command_waits_for_as_long_as_the_listener_may_take() {
