@@ -58,9 +58,10 @@ impl Line<'_> {
     }
 
     fn text(&self) -> String {
-        let Self { time, request_id, method, route, status, .. } = self;
+        let Self { time, request_id, route, status, .. } = self;
         let dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
-        let (client, tls, codes) = (dash(self.client), dash(self.tls), self.codes.join(","));
+        let (method, client, tls) = (dash(self.method), dash(self.client), dash(self.tls));
+        let codes = self.codes.join(",");
         let trace = self.trace_id.as_ref().map_or_else(String::new, |id| format!(" trace={id}"));
         let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.to_string());
         format!(
@@ -165,10 +166,10 @@ mod tests {
 
     #[test]
     fn a_text_line_names_everything_in_order() {
-        let anonymous = Line { client: "", tls: "", codes: Vec::new(), ..line() };
+        let anonymous = Line { method: "", client: "", tls: "", codes: Vec::new(), ..line() };
         assert_eq!(
             anonymous.text(),
-            "2026-01-02T03:04:05.000006Z abc POST /api/v1/buy/quote 400 codes=- client=- us=1234 \
+            "2026-01-02T03:04:05.000006Z abc - /api/v1/buy/quote 400 codes=- client=- us=1234 \
              in=10 out=20 peer=127.0.0.1 HTTP/2.0 -"
         );
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use http::Method;
 use pingora_core::protocols::http::ServerSession;
 use rampart_core::platform::metrics::requests::FinishedRequest;
 use rampart_core::platform::telemetry::Span;
@@ -36,7 +35,7 @@ impl Gateway {
         });
         let Some(log) = &public.log else { return };
         let connection = ConnectionInfo::for_session(session);
-        let method = session.req_header().method.as_str();
+        let method = sent_method(session, context);
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
@@ -60,7 +59,7 @@ impl Gateway {
     /// Ends the request's span, on every listener that has one.
     pub(super) fn end_span(&self, session: &ServerSession, context: &mut Context) {
         let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
-        let method = known_method(&session.req_header().method);
+        let method = known_method(sent_method(session, context));
         let route = match self.listener {
             ListenerKind::Public(_) => context.labels.route,
             ListenerKind::Private(PrivateListener::Connectors) => "connectors",
@@ -90,9 +89,14 @@ impl Gateway {
     }
 }
 
+/// The method as the client sent it; empty if its head was refused and had none.
+fn sent_method<'r>(session: &'r ServerSession, context: &'r Context) -> &'r str {
+    context.refused_method.as_deref().unwrap_or_else(|| session.req_header().method.as_str())
+}
+
 /// The method of a request in its span: of others a caller could make any text.
-fn known_method(method: &Method) -> &str {
-    match method.as_str() {
+fn known_method(method: &str) -> &str {
+    match method {
         known @ ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS") => known,
         _ => "_OTHER",
     }

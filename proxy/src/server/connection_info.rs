@@ -41,6 +41,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) head_error: OnceLock<HeadError>,
     /// Request id in that head as sent, if it had one.
     pub(crate) refused_request_id: OnceLock<Box<[u8]>>,
+    /// Method of that head, empty if it had none.
+    pub(crate) refused_method: OnceLock<Box<str>>,
     /// Streams of HTTP/2 whose heads are refused.
     pub(super) refused_streams: RefusedStreams,
     resets: Gcra,
@@ -76,6 +78,7 @@ impl ConnectionInfo {
             client_certificate: None,
             head_error: OnceLock::new(),
             refused_request_id: OnceLock::new(),
+            refused_method: OnceLock::new(),
             refused_streams: RefusedStreams::default(),
             resets: Gcra::default(),
             first_request_ns: OnceLock::new(),

@@ -141,9 +141,19 @@ fn request_line(line: &[u8]) -> Result<(&[u8], Version), HeadError> {
     }
 }
 
+/// The method of a head that is refused; empty if nothing there is one.
+pub(super) fn method(head: &[u8]) -> &str {
+    let first = head.trim_ascii_start().split(|&byte| byte == b' ').next().unwrap_or_default();
+    if is_method(first) { std::str::from_utf8(first).unwrap_or_default() } else { "" }
+}
+
+fn is_method(method: &[u8]) -> bool {
+    !method.is_empty() && method.len() <= METHOD_BYTES_MAX && method.iter().all(is_token)
+}
+
 /// A method and a target that every server reads alike.
 fn check_line(method: &[u8], target: &[u8]) -> Result<(), HeadError> {
-    if method.is_empty() || method.len() > METHOD_BYTES_MAX || !method.iter().all(is_token) {
+    if !is_method(method) {
         return Err(Malformed("not a method"));
     }
     if target.len() > TARGET_BYTES_MAX {

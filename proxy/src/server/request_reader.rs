@@ -169,8 +169,9 @@ impl RequestReader {
             Err(error) => Err(error),
         };
         self.released = released.unwrap_or_else(|error| {
-            // The cell is empty: a connection does not go on after a refusal.
+            // The cells are empty: a connection does not go on after a refusal.
             let _ = self.info.head_error.set(error);
+            let _ = self.info.refused_method.set(framing::method(&self.held).into());
             if let Some(id) = first_value(&self.held, REQUEST_ID) {
                 let _ = self.info.refused_request_id.set(id.into());
             }
@@ -289,11 +290,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_placeholder_stands_for_what_is_refused() {
-        for head in ["GET / HTTP/1.1\r\n\r\n", "GET https://A/ HTTP/1.1\r\nHost: a\r\n\r\n"] {
+        for (head, method) in [
+            ("GET / HTTP/1.1\r\n\r\n", "GET"),
+            ("GET https://A/ HTTP/1.1\r\nHost: a\r\n\r\n", "GET"),
+            ("POST / HTTP/1.1\r\nHost: a\r\nA\r\n\r\n", "POST"),
+            ("P(ST / HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+            ("garbage\r\n\r\n", ""),
+        ] {
             let (mut near, mut far) = pair();
             far.write_all(head.as_bytes()).await.unwrap();
             assert_eq!(near.read().await.unwrap(), PLACEHOLDER);
-            assert!(near.1.info.head_error.get().is_some(), "{head}");
+            let info = &near.1.info;
+            assert!(info.head_error.get().is_some(), "{head}");
+            assert_eq!(info.refused_method.get().map(|known| &**known), Some(method), "{head}");
         }
     }
 

@@ -318,15 +318,19 @@ async fn the_log_has_a_line_per_request_and_nothing_that_anybody_sent() {
         request.header("x-request-id", "the-last-one").send().await.assert_status(400);
         let body = json!({"username": "logged", "password": canary});
         partner.anonymous(Method::POST, "/api/v1/authenticate").json(&body).send().await;
+        let refused = b"DELETE /api/v1/prices HTTP/1.1\r\nX-Request-Id: the-refused\r\n\r\n";
+        Wire::open(edge.address).await.exchange(refused).await.unwrap().assert_status(400);
 
         let lines = until("the lines are written", SOON, async || {
             let lines = edge.process.out();
             let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
-            // The last two requests: the second one to sign in, and the one before it.
-            let written = count("/api/v1/authenticate") == 2 && count("the-last-one") == 1;
-            written.then_some(lines)
+            // The last three: the second one to sign in, the one before it, the refused head.
+            let last = count("the-last-one") == 1 && count("the-refused") == 1;
+            (last && count("/api/v1/authenticate") == 2).then_some(lines)
         })
         .await;
+        let refused = lines.iter().find(|line| line.contains("the-refused")).unwrap();
+        assert!(refused.contains("DELETE") && refused.contains("400"), "{refused}");
         assert_eq!(lines.iter().filter(|line| line.contains("the-last-one")).count(), 1);
         let all = [lines, edge.process.err()].concat().join("\n");
         let (secret, key) = (partner.secret("password"), partner.secret("apiKey"));
