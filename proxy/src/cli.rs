@@ -113,7 +113,7 @@ pub(crate) struct Serve {
     /// Settings in TOML; `RAMPART__SECTION__KEY` in the environment wins over it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Take the listeners over from the running process, then tell it to finish.
+    /// Take the listeners over from the running process, once SIGQUIT tells it to hand them over.
     #[arg(long)]
     upgrade: bool,
 }

@@ -63,9 +63,20 @@ pub(super) fn inherit(path: &Path) -> io::Result<(UpgradePeer, Fds)> {
     drop(bind(&probe)?);
     remove(&probe)?;
     let mut fds = Fds::new();
-    attempt(TRANSFERS, || fds.get_from_sock(name(path)?).map_err(io::Error::from))?;
+    attempt(TRANSFERS, || fds.get_from_sock(name(path)?).map_err(io::Error::from))
+        .map_err(untold)?;
     let peer = attempt(ATTEMPTS, || UnixStream::connect(answers_at(path)))?;
     Ok((UpgradePeer(peer), fds))
+}
+
+/// The reason nobody came to Pingora's socket, which says only that its wait was over.
+fn untold(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => {
+            io::Error::other("within a minute SIGQUIT told no running process to hand them over")
+        }
+        _ => error,
+    }
 }
 
 impl UpgradePeer {
@@ -359,6 +370,13 @@ mod tests {
         drop(hand_over(&path, &table().0).unwrap());
         taking.join().unwrap();
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_wait_for_nobody_names_the_signal() {
+        let over = untold(io::Error::from(rustix::io::Errno::AGAIN)).to_string();
+        assert!(over.contains("SIGQUIT") && !over.contains("os error"), "{over}");
+        assert_eq!(untold(ErrorKind::NotFound.into()).kind(), ErrorKind::NotFound);
     }
 
     #[test]
