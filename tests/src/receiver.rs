@@ -51,6 +51,8 @@ impl Heard {
 pub enum Reaction {
     /// Answers with this status and these header lines.
     Status(u16, String),
+    /// Answers 200 with this text.
+    Text(&'static str),
     /// Keeps the connection and never answers.
     Silence,
     /// Answers 200 and never sends the body.
@@ -157,8 +159,9 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         let reaction = shared.reaction.lock().unwrap_or_else(PoisonError::into_inner).clone();
         shared.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
         shared.came.notify_waiters();
-        let (status, headers) = match reaction {
-            Reaction::Status(status, headers) => (status, headers),
+        let (status, headers, body) = match reaction {
+            Reaction::Status(status, headers) => (status, headers, "ok"),
+            Reaction::Text(text) => (200, String::new(), text),
             Reaction::Silence => return std::future::pending().await,
             Reaction::Unfinished => {
                 // The reader may have disconnected.
@@ -168,7 +171,8 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             Reaction::Endless => return send_without_end(&mut stream, &shared).await,
             Reaction::Close => return,
         };
-        let answer = format!("HTTP/1.1 {status} Because\r\n{headers}content-length: 2\r\n\r\nok");
+        let head = format!("HTTP/1.1 {status} Because\r\n{headers}content-length: {}", body.len());
+        let answer = format!("{head}\r\n\r\n{body}");
         if stream.write_all(answer.as_bytes()).await.is_err() {
             return;
         }

@@ -96,5 +96,10 @@ async fn read(client: &Client, clock: &Clock, url: &str) -> Result<Sample, Start
         return Err(StartupError::from(format!("'{url}' answers {}", answer.status())));
     }
     let text = answer.text().await.map_err(silent)?;
-    Ok(Sample::read(&text, clock.monotonic_ns()))
+    let sample = Sample::read(&text, clock.monotonic_ns());
+    // Zeros all over would look like an edge that has nothing to do.
+    if !sample.has("rampart_build_info") {
+        return Err(StartupError::from(format!("'{url}' does not answer with an edge's metrics")));
+    }
+    Ok(sample)
 }

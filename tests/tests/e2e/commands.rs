@@ -219,11 +219,16 @@ async fn an_edge_is_watched_by_command() {
     assert!(!shown.contains('\u{1b}'), "a file gets no control characters: {shown}");
     let nobody = refusal(&edge, "top --count 1 --metrics http://127.0.0.1:1/metrics").await;
     assert!(nobody.contains("does not answer: Connection refused"), "{nobody}");
+    let other = format!("top --count 1 --metrics http://{}/healthz", edge.ops);
+    let other = refusal(&edge, &other).await;
+    assert!(other.contains("does not answer with an edge's metrics"), "{other}");
 }
 
 #[tokio::test]
 async fn an_edge_that_does_not_answer_is_watched_on() {
     let metrics = Receiver::start().await;
+    let shown = Reaction::Text("rampart_build_info 1\n");
+    metrics.react(shown.clone());
     let mut command = Command::new(binary());
     command.env_clear().args(["top", "--interval", "1", "--metrics", &metrics.url("/metrics")]);
     let top = Process::spawn(command);
@@ -233,7 +238,7 @@ async fn an_edge_that_does_not_answer_is_watched_on() {
     top.prints(&away).await;
     let screens = || top.out().iter().filter(|line| line.starts_with("requests")).count();
     let before = screens();
-    metrics.react(Reaction::status(200));
+    metrics.react(shown);
     until("it shows the edge again", SOON, async || (screens() > before).then_some(())).await;
     assert!(top.status().is_none() && top.err().is_empty(), "{:?}", top.err());
 }

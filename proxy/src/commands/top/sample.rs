@@ -27,6 +27,11 @@ impl Sample {
         Self { at_ns, series: text.lines().filter_map(series).collect() }
     }
 
+    /// True if a metric has a series.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.of(name).next().is_some()
+    }
+
     /// Time since an earlier one.
     pub(super) fn since(&self, earlier: &Self) -> Duration {
         Duration::from_nanos(self.at_ns.saturating_sub(earlier.at_ns))
