@@ -68,6 +68,34 @@ fn every_language_addresses_its_reader_in_one_way() {
 }
 
 #[test]
+fn a_language_has_one_word_for_a_thing_whoever_reads() {
+    // A second word for an order, a second spelling, a gender of the reader.
+    for (language, other) in [
+        (Language::Portuguese, "encomenda"),
+        (Language::Portuguese, "carateres"),
+        (Language::Polish, "zalogowany"),
+    ] {
+        assert!(!language.source().contains(other), "{other}");
+    }
+}
+
+#[test]
+fn states_of_an_order_agree_with_the_word_for_it() {
+    for (language, word, states) in [
+        (Language::French, "commande", ["Terminée", "Annulée", "Remboursée"]),
+        (Language::Spanish, "pedido", ["Completado", "Cancelado", "Reembolsado"]),
+        (Language::Portuguese, "ordem", ["Concluída", "Cancelada", "Reembolsada"]),
+        (Language::Italian, "ordine", ["Completato", "Annullato", "Rimborsato"]),
+        (Language::Polish, "zamówienie", ["Zrealizowane", "Anulowane", "Zwrócone"]),
+    ] {
+        let texts = language.texts();
+        let ids = ["status-completed", "status-cancelled", "status-refunded"];
+        assert_eq!(ids.map(|id| texts.get(id)), states);
+        assert_eq!(texts.get("term-order").to_lowercase(), word);
+    }
+}
+
+#[test]
 fn no_message_is_unused_and_none_is_missing() {
     let mut text = String::new();
     sources(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path(), &mut text);
