@@ -11,7 +11,7 @@ use self::file::as_file;
 use super::action::Subject;
 use super::form::{COLUMNS, FieldError, Input, Typed};
 use super::layout::Page;
-use super::view::{Cell, rows_of, text};
+use super::view::{Cell, linked, rows_of, text};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::{
     Column, Tone, dialog, empty_state, error_summary, table, toast,
@@ -114,7 +114,7 @@ impl List {
             (above)
             @if let Some(refused) = &refused { (complaint(refused, error.as_ref())) }
             @if !self.criteria.is_empty() { (self.filter(typed, error.as_ref())) }
-            @if refused.is_none() { (self.table(&rows)) }
+            @if refused.is_none() { (self.table(visit, &rows)) }
             @if let Some(next) = &next {
                 p { a.button href={ (fill(self.page, ids)) "?" (next) } { "Next page" } }
             }
@@ -144,11 +144,12 @@ impl List {
         }
     }
 
-    pub(super) fn table(&self, rows: &[Value]) -> Markup {
-        let columns: Vec<_> = heads(self.columns).collect();
+    pub(super) fn table(&self, visit: &Visit<'_>, rows: &[Value]) -> Markup {
+        let columns = linked(visit, self.columns);
+        let heads: Vec<_> = heads(&columns).collect();
         html! {
             @if rows.is_empty() { (empty_state("Nothing here", self.empty)) }
-            @else { (table(self.title, &columns, &rows_of(rows, self.columns))) }
+            @else { (table(self.title, &heads, &rows_of(rows, &columns))) }
         }
     }
 
@@ -238,8 +239,9 @@ pub(super) fn with_actions(
     columns: &[(&str, Cell)],
     rows: &[Value],
 ) -> Markup {
-    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
-    let cells = rows_of(rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
+    let columns = linked(visit, columns);
+    let heads: Vec<_> = heads(&columns).chain([Column::Text("Actions")]).collect();
+    let cells = rows_of(rows, &columns).into_iter().zip(rows).map(|(mut cells, row)| {
         let ids: Vec<_> = above.iter().cloned().chain([text(row, "/id")]).collect();
         cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
         cells

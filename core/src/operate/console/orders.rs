@@ -9,7 +9,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table, with_actions};
 use super::lists::DELIVERY;
-use super::view::{Cell, facts, text};
+use super::view::{Cell, facts, linked, text};
 use super::visit::{Refused, Visit, segment};
 use crate::auth::roles::Role;
 use crate::http::html::components::{Fact, timeline};
@@ -164,7 +164,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let decided = decisions(visit, &text(&order, "/id"), &decided).await?;
     let body = html! {
         (outcome(query, ORDER.actions))
-        (facts(&order, FACTS))
+        (facts(&order, &linked(visit, FACTS)))
         (ORDER.actions(visit, &ids, &order))
         h2 { "What happened" }
         (timeline(&steps(&order, &payments)))
@@ -174,7 +174,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         h2 { "Price and fees" }
         (facts(&order, PRICE))
         (policy_decisions(&order))
-        (titled_table("Payments", &payments, PAYMENTS))
+        (titled_table("Payments", &payments, &linked(visit, PAYMENTS)))
         (money_path(&entries))
         (with_actions(visit, &DELIVERY, &[], "Deliveries to the partner", DELIVERIES, &deliveries))
     };

@@ -12,7 +12,7 @@ use super::list::{List, titled_table, with_actions};
 use super::policies::VERIFICATION_KEYS;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
-use super::view::{Cell, facts, text};
+use super::view::{Cell, facts, linked, text};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::steps::{self, Step};
 
@@ -23,6 +23,12 @@ const GATES: Kind = Kind::Choice(&[
     ("before-payout", "before coins leave"),
     ("none", "none (test partners)"),
 ]);
+const GIVEN_UP: &[(&str, Cell)] = &[
+    ("Delivery", Cell::Link("/console/deliveries/", "/id")),
+    ("Event", Cell::Text("/type")),
+    ("Last error", Cell::Text("/lastError")),
+    ("Made", Cell::Time("/createdAt")),
+];
 /// Kinds of policies, with their names.
 const POLICIES: [(&str, &str); 3] =
     [("fee", "Fee"), ("method-order", "Method order"), ("signature", "Signature")];
@@ -248,12 +254,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
                 a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
             }
         }
-        (titled_table("Deliveries that were given up", &failed, &[
-            ("Delivery", Cell::Link("/console/deliveries/", "/id")),
-            ("Event", Cell::Text("/type")),
-            ("Last error", Cell::Text("/lastError")),
-            ("Made", Cell::Time("/createdAt")),
-        ]))
+        (titled_table("Deliveries that were given up", &failed, &linked(visit, GIVEN_UP)))
     };
     Ok(Page::new(format!("Partner {slug}"), SECTION, body))
 }

@@ -299,7 +299,7 @@ pub(super) async fn verification_keys(
         (facts(&partner, VERIFICATION_KEYS.facts))
         (VERIFICATION_KEYS.actions(visit, &ids, &partner))
         h2 { "Keys" }
-        (VERIFICATION_KEY_LIST.table(&keys))
+        (VERIFICATION_KEY_LIST.table(visit, &keys))
         @if !keys.is_empty() { (VERIFICATION_KEY_LIST.export(&ids, query)) }
     };
     Ok(Page::new(format!("{} {slug}", VERIFICATION_KEY_LIST.title), SECTION, body))

@@ -10,7 +10,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table};
 use super::users::{decided, dossier};
-use super::view::{Cell, text};
+use super::view::{Cell, linked, text};
 use super::visit::{Refused, Visit, segment};
 
 const SECTION: &str = "/console/reviews";
@@ -23,6 +23,12 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("Why", Cell::Words("/reasons")),
     ("Claimed by", Cell::Text("/claimedBy")),
     ("Until", Cell::Time("/claimedUntil")),
+];
+
+const SCREENINGS: &[(&str, Cell)] = &[
+    ("Screening", Cell::Link("/console/screenings/", "/id")),
+    ("State", Cell::Badge("/state")),
+    ("Made", Cell::Time("/createdAt")),
 ];
 
 /// The queue.
@@ -129,11 +135,7 @@ pub(super) async fn show(
         (titled_table("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
         @if let Some(dossier) = &dossier { (dossier) }
-        (titled_table("Screenings", &screenings, &[
-            ("Screening", Cell::Link("/console/screenings/", "/id")),
-            ("State", Cell::Badge("/state")),
-            ("Made", Cell::Time("/createdAt")),
-        ]))
+        (titled_table("Screenings", &screenings, &linked(visit, SCREENINGS)))
         p.row {
             a.button href={ "/console/" (subject) "s/" (segment(id)) } { "Look at it and decide" }
             @if let Some(next) = next { a href=(page_of(next)) { "Next in the queue" } }

@@ -6,7 +6,7 @@ use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table};
-use super::view::{Cell, facts};
+use super::view::{Cell, facts, linked};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::empty_state;
 
@@ -127,7 +127,7 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
     let deposits = plan["deposits"].as_array().cloned().unwrap_or_default();
     let body = html! {
         (outcome(query, PLAN.actions))
-        (facts(&plan, PLAN.facts))
+        (facts(&plan, &linked(visit, PLAN.facts)))
         (PLAN.actions(visit, &ids, &plan))
         @if deposits.is_empty() { (empty_state("No deposit", DEPOSITS.empty)) }
         @else {

@@ -319,6 +319,8 @@ async fn above(visit: &Visit<'_>, list: &List, query: &Typed) -> Markup {
 mod tests {
     use super::*;
     use crate::api::OPERATOR_ENDPOINTS;
+    use crate::auth::roles::Role;
+    use crate::operate::console::view::RESTRICTED;
 
     #[test]
     fn every_page_calls_what_the_operators_api_has() {
@@ -334,6 +336,20 @@ mod tests {
             for action in subject.actions {
                 assert!(has(&action.call.verb.method(), action.call.path), "{action:?}");
             }
+        }
+    }
+
+    #[test]
+    fn pages_that_not_every_role_sees_are_known_where_links_are_shown() {
+        for subject in SUBJECTS.iter().filter(|subject| !subject.read.is_empty()) {
+            let (path, id) = subject.page.split_once('{').unwrap_or_default();
+            if path.is_empty() || id.contains('/') {
+                continue;
+            }
+            let mut routes = OPERATOR_ENDPOINTS.iter();
+            let route = routes.find(|r| r.method == Method::GET && r.path == subject.read).unwrap();
+            let is_restricted = RESTRICTED.contains(&(path, subject.read));
+            assert_eq!(is_restricted, route.roles != Role::ALL, "{}", subject.page);
         }
     }
 

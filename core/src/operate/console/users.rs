@@ -12,7 +12,7 @@ use super::layout::{Page, render};
 use super::list::{List, PAGE_ROWS, complaint, text_at, titled_table};
 use super::pictures::Picture;
 use super::savings_plans;
-use super::view::{Cell, facts, text};
+use super::view::{Cell, facts, linked, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, dialog, empty_state, toast};
 use crate::http::reply::Reply;
@@ -245,7 +245,7 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         }
         @if let Some(found) = &found {
             @if found.is_empty() { (empty_state("Nobody", LIST.empty)) }
-            (titled_table("Users", found, FOUND))
+            (titled_table("Users", found, &linked(visit, FOUND)))
         }
         @if let Some(next) = &next {
             form.row method="post" action=(SECTION) {

@@ -1,16 +1,26 @@
 //! Members of the API's answers as they are shown on a page, and as text for a file.
 
 use chrono::{DateTime, Utc};
+use http::Method;
 use maud::{Markup, html};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::visit::segment;
+use super::visit::{Visit, segment};
 use crate::http::html::components::{Tone, address, badge, time};
 use crate::operate::admin::overview::dependents::COUNTED_MAX;
 
 /// Longest answer that is shown, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Pages that not every role sees: the beginning of their paths, and the call that each shows.
+pub(super) const RESTRICTED: [(&str, &str); 5] = [
+    ("/console/deliveries/", "/admin/v1/deliveries/{id}"),
+    ("/console/ledger/reconciliations/", "/admin/v1/reconciliations/{id}"),
+    ("/console/payments/", "/admin/v1/payments/{id}"),
+    ("/console/screenings/", "/admin/v1/screenings/{id}"),
+    ("/console/users/", "/admin/v1/users/{uuid}"),
+];
 
 /// The way a member of an answer is shown. Members are named by JSON pointers (RFC 6901).
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +127,19 @@ impl Cell {
             _ => shown,
         }
     }
+}
+
+/// Columns whose links lead to pages that the operator's roles see; others are text alone.
+pub(super) fn linked<'a>(visit: &Visit<'_>, columns: &[(&'a str, Cell)]) -> Vec<(&'a str, Cell)> {
+    let is_seen = |page: &str| {
+        let call = RESTRICTED.iter().find(|(path, _)| *path == page).map(|(_, call)| call);
+        call.is_none_or(|call| visit.may(&Method::GET, call))
+    };
+    let columns = columns.iter().map(|&(name, cell)| match cell {
+        Cell::Link(page, pointer) if !is_seen(page) => (name, Cell::Text(pointer)),
+        cell => (name, cell),
+    });
+    columns.collect()
 }
 
 /// A member as text; empty if there is none.

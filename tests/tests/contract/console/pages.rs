@@ -1,5 +1,7 @@
 //! Pages: by role, under a strict policy, with filters in the URL.
 
+use std::collections::BTreeSet;
+
 use rampart_core::api::OPERATOR_ENDPOINTS;
 use rampart_core::auth::roles::Role;
 use rampart_tests::order_fixture::OrderFixture;
@@ -63,6 +65,33 @@ async fn a_page_is_for_the_roles_of_its_call() {
             let link = format!("href=\"{page}\"");
             let is_entry = !INNER.contains(&page);
             assert_eq!(home.text.contains(&link), permitted && is_entry, "{page} as {role:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn links_lead_to_pages_that_the_role_sees() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let hook = json!({"url": "https://shop.example.com/hook"});
+    acme.post("/api/v2/webhooks", hook).await;
+    let bought = acme.user("ada").await.buy(100).await.assert_status(200).json();
+    let order = format!("orders/{}", bought["orderId"]);
+    let event = json!({"event": "payment-received"});
+    let path = format!("/admin/v1/{order}/events");
+    context.admin(Method::POST, &path, event).await.assert_status(200);
+    for role in Role::ALL {
+        let browser = Browser::of(&context, role.as_str(), &[role.as_str()]).await;
+        let mut links = BTreeSet::new();
+        for page in [&*order, "payments", "deliveries", "ledger/entries", "partners/acme"] {
+            let shown = browser.get(&format!("/console/{page}")).await;
+            let led = shown.text.split("href=\"/console/").skip(1);
+            links.extend(led.map(|link| link.split('"').next().unwrap().replace("&amp;", "&")));
+        }
+        assert!(links.contains(&order), "{role:?}: {links:?}");
+        for link in links {
+            let shown = browser.get(&format!("/console/{link}")).await;
+            assert_eq!(shown.status, 200, "{link} as {role:?}: {}", shown.text);
         }
     }
 }

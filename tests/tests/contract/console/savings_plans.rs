@@ -41,7 +41,10 @@ async fn a_plan_is_opened_found_and_deposited_to() {
     let wrong = tom.get("/console/savings-plans?code=nothing").await;
     wrong.assert(422, "not a savings plan").assert(422, "value=\"nothing\"");
     let page = tom.get(&plan).await.assert(200, "Nothing was deposited yet");
-    page.assert(200, "monthly").assert(200, "12.5 EUR").assert(200, &format!("href=\"{user}\""));
+    let page = page.assert(200, "monthly").assert(200, "12.5 EUR").assert(200, &uuid);
+    let user = format!("href=\"{user}\"");
+    assert!(!page.text.contains(&user), "users are none of the treasury's pages: {}", page.text);
+    sue.get(&plan).await.assert(200, &user);
     let typed = [("amount", "100"), ("currencyCode", "EUR"), ("reference", "2026-03-01-17")];
     let done = tom.submit(&format!("{plan}/deposit"), &typed).await.assert(303, "");
     let shown = tom.get(done.header("location")).await.assert(200, "Done: Report a deposit.");
