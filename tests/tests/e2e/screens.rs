@@ -4,6 +4,7 @@
 mod console;
 mod details;
 mod docs;
+mod names;
 mod passkeys;
 mod portal;
 mod shoppers;
