@@ -282,14 +282,15 @@ async fn what_is_out_of_bounds_is_named_as_operators_know_it() {
     let error = refuse(pair, json!({"spreadPercentage": 500})).await;
     assert_eq!(error, "out of bounds: spread percentage");
     let long = "x".repeat(256);
-    for label in [" ", &long, &format!("x{}", " ".repeat(255))] {
+    let plain = "1 to 255 characters, none of them a control character";
+    for label in [" ", &long, &format!("x{}", " ".repeat(255)), "Card\u{1b}[31m"] {
         let error = refuse("payment-methods/creditCard", json!({ "label": label })).await;
-        assert_eq!(error, "label: 1 to 255 characters");
+        assert_eq!(error, format!("label: {plain}"));
     }
     context.partner("acme").await;
-    for name in [" ", &long] {
+    for name in [" ", &long, "Acme\r\nBank"] {
         let error = refuse("partners/acme", json!({ "name": name })).await;
-        assert_eq!(error, "name: 1 to 255 characters");
+        assert_eq!(error, format!("name: {plain}"));
     }
     let error = refuse("partners/acme", json!({"allowedCountries": vec!["NL"; 301]})).await;
     assert_eq!(error, "allowedCountries: at most 300");

@@ -39,13 +39,15 @@ pub(super) fn check_names(slug: &str, name: &str) -> Result<()> {
     check_name(name)
 }
 
-/// Checks a partner's name, which shoppers see.
+/// Checks a partner's name, which shoppers see, in mails and their subjects too.
 ///
 /// # Errors
-/// 422 for one that is blank or too long.
+/// 422 for one that is blank, too long, or has a control character such as a line break.
 fn check_name(name: &str) -> Result<()> {
-    if name.trim().is_empty() || name.chars().count() > NAME_CHARS_MAX {
-        return Err(Denial::unprocessable("name: 1 to 255 characters").into());
+    let fits = !name.trim().is_empty() && name.chars().count() <= NAME_CHARS_MAX;
+    if !fits || name.contains(char::is_control) {
+        let reason = "name: 1 to 255 characters, none of them a control character";
+        return Err(Denial::unprocessable(reason).into());
     }
     Ok(())
 }

@@ -129,14 +129,17 @@ impl ChangeMethod {
     /// Checks what one look at the members shows.
     ///
     /// # Errors
-    /// 422 for a label that is too long or blank.
+    /// 422 for a label that is too long, blank, or has a control character.
     pub(in crate::operate::admin) fn check(&self) -> Result<()> {
-        let fits =
-            |label: &str| !label.trim().is_empty() && label.chars().count() <= LABEL_CHARS_MAX;
+        let fits = |label: &str| {
+            let is_sized = !label.trim().is_empty() && label.chars().count() <= LABEL_CHARS_MAX;
+            is_sized && !label.contains(char::is_control)
+        };
         if self.label.as_deref().is_none_or(fits) {
             return Ok(());
         }
-        Err(Denial::unprocessable("label: 1 to 255 characters").into())
+        let reason = "label: 1 to 255 characters, none of them a control character";
+        Err(Denial::unprocessable(reason).into())
     }
 
     /// Writes the members that are there; returns the method's terms. The table checks the bounds.
