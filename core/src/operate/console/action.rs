@@ -314,9 +314,11 @@ pub(super) async fn submit(
 impl Attempt<'_> {
     /// A refusal's reason at the field that it names, or above the form.
     fn place(&self, reason: String) -> (Vec<FieldError>, Option<String>) {
-        let (named, outer) = (reason.split(':').next(), reason.split([':', '.']).next());
+        // The API names an element of a list as `documents[0].side`.
+        let named = reason.split(':').next().unwrap_or_default().replace('[', ".").replace(']', "");
+        let outer = named.split('.').next();
         let inputs = self.action.inputs;
-        let exact = inputs.iter().find(|input| Some(input.member) == named);
+        let exact = inputs.iter().find(|input| input.member == named);
         let input =
             exact.or_else(|| inputs.iter().find(|input| input.member.split('.').next() == outer));
         match input {

@@ -33,3 +33,14 @@ async fn an_operator_is_disabled_by_one_and_enabled_by_two() {
     offered("disable", "enable").await;
     eve.get("/console/orders").await.assert(200, "Orders");
 }
+
+#[tokio::test]
+async fn what_is_wrong_in_a_list_stands_at_its_field() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let add = [("name", "eve"), ("roles", "viewer, king")];
+    let refused = ada.submit("/console/operators/~/add", &add).await;
+    let refused = refused.assert(422, "href=\"#field-roles\"").assert(422, "roles[1]: ");
+    assert!(refused.text.contains("viewer, king"), "{}", refused.text);
+    assert_eq!(refused.text.matches("aria-invalid=\"true\"").count(), 1, "{}", refused.text);
+}
