@@ -218,14 +218,18 @@ pub(super) const SIGNING_KEYS: Subject = Subject {
 ///
 /// # Errors
 /// 404 for an operator who is unknown; the refusal of a call.
-pub(super) async fn show(visit: &Visit<'_>, name: &str, query: &Typed) -> Result<Page, Refused> {
+pub(super) async fn show(
+    visit: &Visit<'_>,
+    name: &str,
+    query: &Typed,
+    subject: &Subject,
+) -> Result<Page, Refused> {
     let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
     let (sessions, more_sessions) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
     let body = html! {
-        (outcome(query, OPERATOR.actions))
-        (outcome(query, TOKEN.actions))
+        (outcome(query, subject.actions))
         (facts(&operator, &[
             ("Roles", Cell::Words("/roles")),
             ("Disabled", Cell::Text("/disabled")),

@@ -217,7 +217,12 @@ pub(super) const PARTNER: Subject = Subject {
 };
 
 /// The page of a partner.
-pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result<Page, Refused> {
+pub(super) async fn show(
+    visit: &Visit<'_>,
+    slug: &str,
+    query: &Typed,
+    subject: &Subject,
+) -> Result<Page, Refused> {
     let ids = [slug.to_owned()];
     let partner = visit.get(&format!("/admin/v1/partners/{}", segment(slug))).await?;
     let deliveries = format!("/admin/v1/deliveries?partner={}&state=failed&limit=5", segment(slug));
@@ -226,9 +231,7 @@ pub(super) async fn show(visit: &Visit<'_>, slug: &str, query: &Typed) -> Result
     let path = format!("{SECTION}/{}", segment(slug));
     let keys = rows(&partner["apiKeys"]);
     let body = html! {
-        (outcome(query, PARTNER.actions))
-        (outcome(query, KEY.actions))
-        (outcome(query, WEBHOOK.actions))
+        (outcome(query, subject.actions))
         (facts(&partner, FACTS))
         (PARTNER.actions(visit, &ids, &partner))
         @if text(&partner, "/mode") == "test" { (checklist(&partner)) }

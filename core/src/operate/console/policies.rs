@@ -235,6 +235,7 @@ pub(super) async fn show(
     slug: &str,
     kind: &str,
     query: &Typed,
+    subject: &Subject,
 ) -> Result<Page, Refused> {
     let ids = [slug.to_owned(), kind.to_owned()];
     let url = format!("/admin/v1/partners/{}/policies/{}", segment(slug), segment(kind));
@@ -244,8 +245,7 @@ pub(super) async fn show(
     let trial = &policy["trial"];
     let versions = rows("versions");
     let body = html! {
-        (outcome(query, POLICY.actions))
-        (outcome(query, VERSION.actions))
+        (outcome(query, subject.actions))
         p { a href={ (SECTION) "/" (segment(slug)) } { "Partner " (slug) } }
         @if policy["active"].is_null() {
             (note(Tone::Info, &html! { "No version is active: the built-in rule serves." }))

@@ -198,20 +198,20 @@ async fn subject_page(
     match (subject.page, ids) {
         ("/console/orders/{id}", [id]) => orders::show(visit, id, query).await,
         ("/console/payments/{id}", [id]) => payments::show(visit, id, query).await,
-        ("/console/partners/{slug}", [slug]) => partners::show(visit, slug, query).await,
+        ("/console/partners/{slug}", [slug]) => partners::show(visit, slug, query, subject).await,
         ("/console/partners/{slug}/policies/{kind}", [slug, kind]) => {
-            policies::show(visit, slug, kind, query).await
+            policies::show(visit, slug, kind, query, subject).await
         }
         ("/console/partners/{slug}/verification-keys", [slug]) => {
             policies::verification_keys(visit, slug, query).await
         }
         // Things that stand on the page of another one.
         ("/console/partners/{slug}/policies/{kind}/versions/{version}", [slug, kind, _]) => {
-            policies::show(visit, slug, kind, query).await
+            policies::show(visit, slug, kind, query, subject).await
         }
         ("/console/partners/{slug}/keys/{id}", [slug, _])
         | ("/console/partners/{slug}/webhooks/{id}", [slug, _]) => {
-            partners::show(visit, slug, query).await
+            partners::show(visit, slug, query, subject).await
         }
         ("/console/partners/{slug}/staff", [slug])
         | ("/console/partners/{slug}/staff/{id}", [slug, _]) => {
@@ -219,7 +219,7 @@ async fn subject_page(
         }
         ("/console/users/{uuid}", [uuid])
         | ("/console/users/{uuid}/accounts/{account}", [uuid, _]) => {
-            users::show(visit, uuid, query).await
+            users::show(visit, uuid, query, subject).await
         }
         ("/console/savings-plans/{code}", [code]) => savings_plans::show(visit, code, query).await,
         ("/console/reviews/{subject}/{id}", [kind, id]) => {
@@ -234,7 +234,7 @@ async fn subject_page(
         ("/console/ledger/reconciliations/{id}", [id]) => reconciliations::show(visit, id).await,
         ("/console/operators/{name}", [name])
         | ("/console/operators/{name}/tokens/{id}", [name, _]) => {
-            operators::show(visit, name, query).await
+            operators::show(visit, name, query, subject).await
         }
         _ => plain(visit, subject, ids, query).await,
     }

@@ -202,6 +202,14 @@ pub(super) const ACCOUNT: Subject = Subject {
                 ("Accounts of the user", Cell::Count("/accounts")),
             ],
         ),
+        Action::new(
+            "enable",
+            "Enable the account",
+            Verb::Patch.call("/admin/v1/users/{uuid}/accounts/{accountIdentifier}"),
+            "It can be paid from and to again.",
+        )
+        .with(&[Input::REASON])
+        .fixed(&[("disabled", "false")]),
     ],
 };
 
@@ -260,8 +268,13 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
     render(visit, &Page { status, ..Page::new("Users", SECTION, body) })
 }
 
-/// The page of a user.
-pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result<Page, Refused> {
+/// The page of a user, after an action of `subject`, which may be an account there.
+pub(super) async fn show(
+    visit: &Visit<'_>,
+    uuid: &str,
+    query: &Typed,
+    subject: &Subject,
+) -> Result<Page, Refused> {
     let ids = [uuid.to_owned()];
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
     let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
@@ -270,8 +283,7 @@ pub(super) async fn show(visit: &Visit<'_>, uuid: &str, query: &Typed) -> Result
     let decided = decided(visit, &user).await?;
     let path = format!("{SECTION}/{}", segment(uuid));
     let body = html! {
-        (outcome(query, USER.actions))
-        (outcome(query, ACCOUNT.actions))
+        (outcome(query, subject.actions))
         (facts(&user, FACTS))
         @if user["deleted"] != true { (USER.actions(visit, &ids, &user)) }
         (dossier(visit, &user, &accounts, uuid))
@@ -341,7 +353,8 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
 }
 
 fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
-    let [may_verify, may_disable] = ["verify", "disable"].map(|name| ACCOUNT.may(visit, name));
+    let names = ["verify", "disable", "enable"];
+    let [may_verify, may_disable, may_enable] = names.map(|name| ACCOUNT.may(visit, name));
     html! {
         (titled_table("Accounts", accounts, ACCOUNT_LIST.columns))
         p.row {
@@ -356,6 +369,9 @@ fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
                 }
                 @if may_disable && account["disabled"] != true {
                     a.action href={ (path) "/accounts/" (id) "/disable" } { "Disable " (name) }
+                }
+                @if may_enable && account["disabled"] == true {
+                    a.action href={ (path) "/accounts/" (id) "/enable" } { "Enable " (name) }
                 }
             }
         }

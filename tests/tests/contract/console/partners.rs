@@ -173,6 +173,31 @@ async fn a_side_of_a_document_that_was_not_sent_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_page_says_once_what_came_of_an_action() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let user = acme.user("ada").await.log_in().await["uuid"].as_str().unwrap().to_owned();
+    let account = json!({"type": "bankTransfer", "identifier": "NL91ABNA0417164300", "name": "A"});
+    let accounts = format!("/admin/v1/users/{user}/accounts");
+    let account = context.admin(Method::POST, &accounts, account).await.assert_status(201).json();
+    let account = account["accountId"].as_str().unwrap();
+    let ada = Browser::of(&context, "ada", &["owner"]).await;
+    let after = async |action: &str, typed: &[(&str, &str)]| {
+        let led = ada.submit(action, typed).await.assert(303, "");
+        ada.get(led.header("location")).await.assert(200, "").text
+    };
+    let account = format!("/console/users/{user}/accounts/{account}");
+    for (action, said) in [("disable", "Disable"), ("enable", "Enable")] {
+        let page = after(&format!("{account}/{action}"), &[("reason", "asked for")]).await;
+        assert!(page.contains(&format!("Done: {said} the account.")), "{page}");
+        assert_eq!(page.matches("Done: ").count(), 1, "the user is as before: {page}");
+    }
+    let level = [("level", "gold"), ("reason", "seen")];
+    let page = after(&format!("/console/users/{user}/level"), &level).await;
+    assert_eq!(page.matches("Another operator must agree first").count(), 1, "{page}");
+}
+
+#[tokio::test]
 async fn what_is_taken_away_says_in_numbers_what_it_touches() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
