@@ -109,7 +109,9 @@ fn examine(
     let entries = configure(&info).map_err(misfit)?;
     let config = &entries[..];
     check_config(&info.config, config).map_err(misfit)?;
-    validate(&policy, context.now, config)
+    policy
+        .check_room(context, config)
+        .and_then(|()| validate(&policy, context.now, config))
         .map_err(|rejection| rejection.at(Check::Configuration))?;
     let fuel = policy.probe(context, config).map_err(|rejection| rejection.at(Check::Samples))?;
     check_fuel(fuel, runtime.limits.fuel_max)?;

@@ -17,6 +17,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 use self::compiled::Linked;
 use self::probes::ProbeFuel;
+use self::request_size::RequestSize;
 use crate::bindings::log;
 use crate::bindings::meta;
 use crate::bindings::types::{CallContext, ConfigEntry};
@@ -119,6 +120,33 @@ impl Policy {
             Self::Signature(policy) => &policy.0.linked,
             Self::Fee(policy) => &policy.0.linked,
             Self::MethodOrder(policy) => &policy.0.linked,
+        }
+    }
+
+    /// Checks that a configuration leaves room for every probe in a call of its kind.
+    ///
+    /// # Errors
+    /// The most that it may have.
+    pub(crate) fn check_room(
+        &self,
+        context: &CallContext,
+        config: &[ConfigEntry],
+    ) -> Result<(), Rejection> {
+        let limits = &self.linked().runtime.limits;
+        let (largest, most) = match self {
+            Self::Signature(_) => {
+                (signature::largest_probe_bytes(), limits.signature_request_bytes_max)
+            }
+            Self::Fee(_) => (fee::largest_probe_bytes(), limits.request_bytes_max),
+            Self::MethodOrder(_) => (method_order::largest_probe_bytes(), limits.request_bytes_max),
+        };
+        let room = most.saturating_sub(context.size_bytes() + largest);
+        let size = config.size_bytes();
+        match size <= room {
+            true => Ok(()),
+            false => Err(Rejection::new(format!(
+                "the configuration has {size} bytes, at most {room} leave room for a request"
+            ))),
         }
     }
 

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{ProbeFuel, burnt_fuel};
+use super::probes::{ProbeFuel, burnt_fuel, largest_bytes};
 use super::request_size::RequestSize;
 use super::scalars::{check_rule, is_slug, parse_decimal};
 use crate::bindings::fee::{self, FeeKind, FeeRequest, GuestIndices, Stage};
@@ -155,6 +155,11 @@ impl RequestSize for FeeRequest {
             + self.volume_30d.size_bytes()
             + self.promo_code.size_bytes()
     }
+}
+
+/// Size of the largest probe, in bytes.
+pub(crate) fn largest_probe_bytes() -> usize {
+    largest_bytes(&probe_requests())
 }
 
 fn probe_requests() -> Vec<FeeRequest> {

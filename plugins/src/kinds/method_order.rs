@@ -1,7 +1,7 @@
 //! Method-order policies: ranks the payment methods offered to one user.
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{ProbeFuel, burnt_fuel};
+use super::probes::{ProbeFuel, burnt_fuel, largest_bytes};
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use crate::bindings::method_order::{
     self, GuestIndices, Method, MethodKind, OrderRequest as RankRequest, Placement, UserFacts,
@@ -137,6 +137,11 @@ impl RequestSize for RankRequest {
             + user.channel.len()
             + methods.sum::<usize>()
     }
+}
+
+/// Size of the largest probe, in bytes.
+pub(crate) fn largest_probe_bytes() -> usize {
+    largest_bytes(&probe_requests())
 }
 
 fn probe_requests() -> Vec<RankRequest> {

@@ -1,5 +1,6 @@
 //! Requests that a policy must answer at admission: ordinary ones, and the edges of the input range.
 
+use super::request_size::RequestSize;
 use crate::bindings::types::CallContext;
 use crate::host::rejection::Rejection;
 use crate::host::report::{CallReport, Failure, FailureKind};
@@ -25,6 +26,11 @@ pub(crate) struct ProbeFuel {
     pub(crate) most: u64,
     /// The most that one burnt that is not as large as a request can be.
     pub(crate) most_of_usual: u64,
+}
+
+/// Size of the largest probe, in bytes.
+pub(crate) fn largest_bytes<P: RequestSize>(probes: &[P]) -> usize {
+    probes.iter().map(RequestSize::size_bytes).max().unwrap_or(0)
 }
 
 /// Runs every probe twice; the most fuel that one burnt. `is_largest` tells those that are as large

@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::compiled::{Compiled, Linked};
-use super::probes::{ProbeFuel, burnt_fuel};
+use super::probes::{ProbeFuel, burnt_fuel, largest_bytes};
 use super::request_size::{ELEMENT_BYTES, RequestSize};
 use crate::bindings::crypto::{self, Algorithm};
 use crate::bindings::signature::{
@@ -106,6 +106,11 @@ impl RequestSize for SignedPayload {
             + self.query.len()
             + self.body.len()
     }
+}
+
+/// Size of the largest probe, in bytes.
+pub(crate) fn largest_probe_bytes() -> usize {
+    largest_bytes(&probe_payloads())
 }
 
 fn probe_payloads() -> Vec<SignedPayload> {

@@ -1,7 +1,7 @@
 //! Admission of components.
 
 use rampart_plugins::contract::{ConfigEntry, ConfigValue, PolicyKind};
-use rampart_plugins::{Policy, PolicyLimits};
+use rampart_plugins::{Check, Policy, PolicyLimits};
 
 use crate::{ENGINE, admitted, engine, generous_limits, guest, text};
 
@@ -161,6 +161,16 @@ fn a_configuration_the_policy_does_not_declare_or_accept_is_refused() {
     ] {
         assert_eq!(reason(PolicyKind::Fee, guest("hostile"), vec![config]), expected);
     }
+}
+
+#[test]
+fn a_configuration_that_leaves_no_room_for_a_request_is_refused() {
+    let whole = "x".repeat(generous_limits().request_bytes_max);
+    let refused = ENGINE.admit(PolicyKind::Fee, guest("hostile"), vec![text("mode", &whole)]).err();
+    let refused = refused.expect("it is refused");
+    assert!(refused.to_string().ends_with("leave room for a request"), "{refused}");
+    assert_eq!(refused.check(), Some(Check::Configuration));
+    assert!(!refused.is_transient(), "it has no room at any time");
 }
 
 #[test]

@@ -35,6 +35,9 @@ async fn a_call_has_the_limits_of_the_settings() {
     assert_eq!((lines, &chatted["logDropped"]), (2, &json!(98)));
     let large = failure(&context, json!({"promoCode": "x".repeat(20_000)})).await;
     assert_eq!(large["cause"], "capacity", "{large}");
+    let config = json!({"config": {"mode": "x".repeat(20_000)}});
+    let refused = context.admin(Method::PUT, &format!("{FEE}/config"), config).await;
+    assert!(refused.assert_status(422).text().contains("leave room"), "{}", refused.text());
 
     // A rule of 1 MiB is read, and then it is none.
     let path = format!("{FEE}?config={{%22mode%22:%22large-answer@FR%22}}");
