@@ -12,6 +12,11 @@ use crate::growth::plans::end_others;
 
 /// Old entries of orders, and as many of none.
 const ENTRIES: i64 = 6_000;
+/// Entries of orders of a newer partner, and as many of none: few enough that each may be read.
+const NEWER_ENTRIES: i64 = 1_000;
+/// Most rows of the books that a payment of the newer partner may read: each a few times, not each for
+/// each other.
+const NEWER_ROWS_MAX: i64 = 40 * NEWER_ENTRIES;
 /// Most rows of the books that one payment may read.
 const PAYMENT_ROWS_MAX: i64 = 500;
 
@@ -113,6 +118,24 @@ async fn a_payment_reads_the_entries_of_its_order() {
     pay(&context, "of none", json!({})).await.assert_status(201);
     let rows = rows_read(&mut connection, "ledger_entry").await;
     assert!(rows <= PAYMENT_ROWS_MAX, "two payments read {rows} entries");
+}
+
+#[tokio::test]
+async fn a_payment_of_a_partner_newer_than_statistics_does_not_join_its_books() {
+    let (context, _acme, mut connection) = books(ENTRIES_MADE).await;
+    // The planner has not seen these: it expects next to no row of the partner.
+    let newer = context.partner("newer").await;
+    let generated = ENTRIES_MADE.replace("'acme'", "'newer'");
+    assert_ne!(generated, ENTRIES_MADE);
+    let generated = generated.replace("$1", &NEWER_ENTRIES.to_string());
+    sqlx::raw_sql(AssertSqlSafe(generated)).execute(&mut connection).await.unwrap();
+    count_anew(&mut connection).await;
+    let order = OrderFixture::order(&context, &newer, None, None).await;
+    let paid = json!({"partner": "newer", "orderId": order.id});
+    pay(&context, "of an order", paid).await.assert_status(201);
+    assert_eq!(status(&context, &order).await, "in progress");
+    let rows = rows_read(&mut connection, "ledger_entry").await;
+    assert!(rows <= NEWER_ROWS_MAX, "a payment read {rows} entries");
 }
 
 #[tokio::test]
