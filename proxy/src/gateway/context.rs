@@ -21,8 +21,6 @@ const NO_ROUTE: &str = "none";
 pub(crate) struct Context {
     /// The caller's or a new one; empty until the head has been looked at.
     pub(super) request_id: String,
-    /// Method of a head of HTTP/1 that is refused, which another request stands for.
-    pub(super) refused_method: Option<Box<str>>,
     /// The client's address, which is not the connection's behind a balancer that tells it.
     pub(super) client_address: IpAddr,
     /// Subject of the client's TLS certificate, if it has one.
@@ -64,7 +62,6 @@ impl Context {
     pub(super) fn new(began_ns: u64, busy: Busy) -> Self {
         Self {
             request_id: String::new(),
-            refused_method: None,
             client_address: Ipv4Addr::UNSPECIFIED.into(),
             client_certificate: None,
             labels: Labels { route: NO_ROUTE, partner: Arc::default(), partner_class: "none" },

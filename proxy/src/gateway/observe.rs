@@ -35,7 +35,7 @@ impl Gateway {
         });
         let Some(log) = &public.log else { return };
         let connection = ConnectionInfo::for_session(session);
-        let method = sent_method(session, context);
+        let method = sent_method(session);
         let line = Line {
             time: core.clock.now().to_rfc3339_opts(SecondsFormat::Micros, true),
             request_id: &context.request_id,
@@ -59,7 +59,7 @@ impl Gateway {
     /// Ends the request's span, on every listener that has one.
     pub(super) fn end_span(&self, session: &ServerSession, context: &mut Context) {
         let Some(mut span) = context.span.take().filter(Span::is_recorded) else { return };
-        let method = known_method(sent_method(session, context));
+        let method = known_method(sent_method(session));
         let route = match self.listener {
             ListenerKind::Public(_) => context.labels.route,
             ListenerKind::Private(PrivateListener::Connectors) => "connectors",
@@ -90,8 +90,11 @@ impl Gateway {
 }
 
 /// The method as the client sent it; empty if its head was refused and had none.
-fn sent_method<'r>(session: &'r ServerSession, context: &'r Context) -> &'r str {
-    context.refused_method.as_deref().unwrap_or_else(|| session.req_header().method.as_str())
+fn sent_method(session: &ServerSession) -> &str {
+    // A connection of HTTP/1 ends with the head that is refused.
+    let connection = ConnectionInfo::for_session(session);
+    let refused = connection.and_then(|connection| connection.refused_method.get());
+    refused.map_or_else(|| session.req_header().method.as_str(), |method| &**method)
 }
 
 /// The method of a request in its span: of others a caller could make any text.

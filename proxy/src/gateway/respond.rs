@@ -112,7 +112,6 @@ impl Gateway {
         let sent = request.headers.get("x-request-id").map(|value| value.as_bytes());
         let sent = sent.or_else(|| connection.refused_request_id.get().map(|id| &**id));
         context.request_id = request_id(sent, &self.core.clock);
-        context.refused_method = connection.refused_method.get().cloned();
         if let Some(caller) = self.trace_caller() {
             context.span = self.core.telemetry.begin_request(&request.headers, caller);
         }
