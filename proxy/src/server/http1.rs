@@ -105,7 +105,8 @@ mod tests {
         io.read_exact(&mut given).await.unwrap();
         assert_eq!(given, GET);
 
-        assert!(!next_request(&mut io, &mut closing).await, "it is idle");
+        let idle = timeout(moment, next_request(&mut io, &mut closing)).await;
+        assert_eq!(idle, Ok(false), "an idle one is closed at once");
         let (mut silent, _far) = pair();
         assert!(!next_request(&mut silent, &mut closing).await, "it has had its time");
     }
