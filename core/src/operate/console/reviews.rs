@@ -130,7 +130,6 @@ pub(super) async fn show(
     };
     let body = html! {
         (outcome(query, REVIEW.actions))
-        (outcome(query, SCREENING.actions))
         @if this.is_empty() { p { "It waits for nobody any more." } }
         (titled_table("Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
