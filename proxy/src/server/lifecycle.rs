@@ -5,8 +5,8 @@
 //! Serving ──SIGTERM──▶ Draining ──shutdown_delay──▶ Stopping ──nothing in flight──▶ Closing
 //!    └───────────── a new process takes the listeners ──▲
 //! ```
-//! The last step ends as soon as it can, at the latest after `edge.drain_seconds`. Background work
-//! ends then.
+//! The last step, and the end of the connections after it, come as soon as they can, and both at
+//! the latest after `edge.drain_seconds`. Background work ends then.
 
 use std::future::pending;
 use std::sync::Arc;
