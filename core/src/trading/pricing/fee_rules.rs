@@ -65,3 +65,25 @@ impl From<Vec<u8>> for FeeRules {
         Self(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trading::pricing::Given;
+    use rampart_types::decimal::parse;
+
+    /// Rules by which the partner gets 1 %, at least 2.50 and at most 4, as orders have kept them.
+    const BOUNDED: &str = "0102000100000200013201010800013202320100000a01000a003202";
+
+    #[test]
+    fn the_bounds_of_a_fee_are_read_as_they_were_kept() {
+        let decimal = |text| parse(text).unwrap();
+        let kept = FeeRules::from(hex::decode(BOUNDED).unwrap());
+        let terms = kept.terms(Side::Buy, decimal("90000"), decimal("1.5"), 2, 8).unwrap();
+        for (paid, fee) in [("100", "2.5"), ("300", "3"), ("1000", "4")] {
+            let priced = terms.price(Given::Fiat(decimal(paid))).unwrap();
+            assert_eq!(priced.fees.partner, decimal(fee), "{paid}");
+        }
+        assert_eq!(FeeRules::of(&terms).unwrap(), kept);
+    }
+}
