@@ -77,9 +77,9 @@ impl Core {
         let found = sqlx::query!(
             r#"
             select case when order_id is null then 'unmatched' else 'suspense' end as "state!",
-                count(*) as "waiting!",
+                least(count(*), $1) as "waiting!",
                 greatest(extract(epoch from now() - min(since)), 0)::bigint as "age!"
-            from (select order_id, since from money_waiting() order by since limit $1) waiting
+            from money_waiting()
             group by 1
             "#,
             COUNTED_MAX,

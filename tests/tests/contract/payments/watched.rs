@@ -97,6 +97,46 @@ async fn a_command_is_measured_beside_older_ones_of_another_kind() {
 }
 
 #[tokio::test]
+async fn a_payment_in_suspense_is_measured_beside_older_ones_without_an_order() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    for reference in ["first", "second"] {
+        pay(&context, reference, json!({"orderId": order.id})).await.assert_status(201);
+    }
+    for waiting in [
+        // More than are counted.
+        "with of_acme as (select client_id from client where slug = 'acme'), \
+         paid as ( \
+             insert into payment (client_id, payment_id, connector, provider_reference, kind, \
+                 amount, currency, suspense, actor, occurred_at, recorded_at) \
+             select client_id, gen_random_uuid(), 'bank', 'old-' || n, 'received', 1, 'EUR', true, \
+                 'bank', now(), now() - interval '1 day' \
+             from of_acme, generate_series(1, 10001) n), \
+         account as ( \
+             insert into ledger_account (client_id, account_id, kind, currency, holder) \
+             select client_id, gen_random_uuid(), kind, 'EUR', 'old' \
+             from of_acme, unnest(array['provider', 'suspense']) kind \
+             returning client_id, account_id, kind), \
+         entry as ( \
+             insert into ledger_entry (client_id, entry_id, kind, occurred_at) \
+             select client_id, gen_random_uuid(), 'received', now() from of_acme \
+             returning client_id, entry_id) \
+         insert into ledger_posting (client_id, entry_id, line, account_id, amount) \
+         select client_id, entry_id, case kind when 'provider' then 1 else 2 end, account_id, \
+             case kind when 'provider' then 10001 else -10001 end \
+         from entry join account using (client_id)",
+        "analyze",
+    ] {
+        sqlx::query(waiting).execute(context.db()).await.unwrap();
+    }
+    context.core().measure_money().await.unwrap();
+    assert_eq!(shown(&context, r#"payments_waiting{state="unmatched"}"#), 10_000.0);
+    assert!(shown(&context, r#"payment_age_seconds{state="unmatched"}"#) >= 86_400.0);
+    assert_eq!(shown(&context, r#"payments_waiting{state="suspense"}"#), 1.0);
+}
+
+#[tokio::test]
 async fn the_oldest_order_is_looked_for_among_so_many() {
     /// Orders of a class and side whose gate is asked.
     const ASKED: u32 = 5_000;
