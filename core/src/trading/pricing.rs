@@ -259,4 +259,4 @@ impl Terms {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

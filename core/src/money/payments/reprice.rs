@@ -118,7 +118,7 @@ mod tests {
     use rampart_plugins::{Charge, FeeLine, FeeSchedule};
 
     use super::*;
-    use crate::trading::catalogue::{PaymentMethod, PaymentMethodKind};
+    use crate::trading::pricing::tests::card;
     use crate::trading::pricing::{Bounds, Rules, Terms};
     use rampart_types::decimal::parse;
 
@@ -167,20 +167,6 @@ mod tests {
     /// Terms of a policy with this fee for the partner: for the service 1 %, for the card 0.25 and
     /// 2.5 %, for the network 1.50, and a spread of 0.5 %.
     fn terms(side: Side, charge: Charge) -> Terms {
-        let card = PaymentMethod {
-            code: "creditCard".to_owned(),
-            label: String::new(),
-            psp: String::new(),
-            kind: PaymentMethodKind::Card,
-            limit: decimal("5000"),
-            fee_fixed: decimal("0.25"),
-            fee_percentage: decimal("2.5"),
-            expiration_period_seconds: 900,
-            open_in_new_tab: false,
-            uses_estimated_quote: false,
-            enabled: true,
-            context: serde_json::json!([]),
-        };
         let line = FeeLine { kind: FeeKind::Partner, code: "line".to_owned(), charge };
         let schedule = FeeSchedule { lines: vec![line], spread_ppm: 5_000, rule: String::new() };
         Terms {
@@ -190,7 +176,7 @@ mod tests {
             crypto_scale: 8,
             provider_percentage: decimal("1"),
             network_fee: decimal("1.5"),
-            rules: Rules::from_schedule(&schedule, &card, Decimal::ONE).unwrap(),
+            rules: Rules::from_schedule(&schedule, &card(), Decimal::ONE).unwrap(),
             bounds: Bounds {
                 partner_percentage_max: decimal("5"),
                 payment_method_fixed: decimal("0.25"),

@@ -27,7 +27,7 @@ fn method(fixed: &str, percentage: &str) -> PaymentMethod {
     }
 }
 
-fn card() -> PaymentMethod {
+pub(crate) fn card() -> PaymentMethod {
     method("0.25", "2.5")
 }
 
