@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::line;
 use super::operator::Operator;
-use super::reason;
 use crate::Core;
 use crate::http::fields::strict::present;
 use crate::money::connectors::payouts::command_payouts_and_transfers;
@@ -162,7 +162,7 @@ impl Change {
 
     fn check(&self) -> Result<()> {
         if let Some(text) = &self.reason {
-            reason::check(text)?;
+            line::check("reason", text)?;
         }
         match self.limit {
             Some(Some(limit)) if limit.0.is_sign_negative() => {

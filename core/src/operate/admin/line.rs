@@ -1,18 +1,19 @@
-//! The reason of an operator's act, for the audit.
+//! Texts of one line: the reason of an operator's act, for the audit, and names that people see.
 
 use crate::platform::error::{Denial, Result};
 
-/// Longest reason, in characters.
-pub(super) const REASON_CHARS_MAX: usize = 255;
+/// Longest line, in characters.
+pub(super) const CHARS_MAX: usize = 255;
 
-/// Checks a reason.
+/// Checks the line that a member of a request has.
 ///
 /// # Errors
-/// 422 when it is blank, longer than 255 characters or holds a control character.
-pub(super) fn check(reason: &str) -> Result<()> {
-    let fits = reason.chars().count() <= REASON_CHARS_MAX;
-    if fits && !reason.trim().is_empty() && !reason.contains(char::is_control) {
+/// 422 when it is blank, longer than 255 characters or holds a control character, such as a line break.
+pub(super) fn check(member: &str, text: &str) -> Result<()> {
+    let fits = text.chars().count() <= CHARS_MAX;
+    if fits && !text.trim().is_empty() && !text.contains(char::is_control) {
         return Ok(());
     }
-    Err(Denial::unprocessable("reason: 1 to 255 characters, none of control").into())
+    let reason = format!("{member}: 1 to {CHARS_MAX} characters, none of control");
+    Err(Denial::unprocessable(reason).into())
 }

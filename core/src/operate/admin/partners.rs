@@ -12,14 +12,13 @@ use ipnet::IpNet;
 
 use crate::Core;
 use crate::endpoint::openapi::doc::{Kind, Member, required};
+use crate::operate::admin::line;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::{Mode, NETWORKS_MAX, SUBJECT_CHARS_MAX};
 use rampart_types::{ClientId, Country};
 
 /// Longest slug, in characters.
 const SLUG_CHARS_MAX: usize = 63;
-/// Longest name, in characters.
-const NAME_CHARS_MAX: usize = 255;
 /// Most countries of one partner; there are fewer.
 const COUNTRIES_MAX: usize = 300;
 
@@ -36,20 +35,7 @@ pub(super) fn check_names(slug: &str, name: &str) -> Result<()> {
     if slug.is_empty() || slug.len() > SLUG_CHARS_MAX || !slug.chars().all(allowed) {
         return Err(Denial::unprocessable("slug: 1 to 63 of a-z, 0-9 and -").into());
     }
-    check_name(name)
-}
-
-/// Checks a partner's name, which shoppers see, in mails and their subjects too.
-///
-/// # Errors
-/// 422 for one that is blank, too long, or has a control character such as a line break.
-fn check_name(name: &str) -> Result<()> {
-    let fits = !name.trim().is_empty() && name.chars().count() <= NAME_CHARS_MAX;
-    if !fits || name.contains(char::is_control) {
-        let reason = "name: 1 to 255 characters, none of them a control character";
-        return Err(Denial::unprocessable(reason).into());
-    }
-    Ok(())
+    line::check("name", name)
 }
 
 /// Checks the countries that a partner serves: every edge has them in memory.

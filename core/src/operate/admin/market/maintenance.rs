@@ -16,9 +16,9 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
 use crate::endpoint::{Body, Created, Endpoint, NoContent};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, check_after, limit};
-use crate::operate::admin::reason;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::platform::revision;
@@ -168,7 +168,7 @@ impl NewWindow {
             let wanted = "pair: a window has a pair or a paymentMethod, and not both";
             return Err(Denial::unprocessable(wanted).into());
         }
-        reason::check(&self.reason)
+        line::check("reason", &self.reason)
     }
 
     /// Spells the pair as it is stored.

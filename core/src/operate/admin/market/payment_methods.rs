@@ -13,14 +13,12 @@ use crate::endpoint::openapi::doc::{Doc, Kind, Shape, optional, required};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::JsonDecimal;
-
-/// Longest label of a payment method, in characters.
-const LABEL_CHARS_MAX: usize = 255;
 
 /// Most payment methods of one answer; the catalogue has fewer.
 const METHODS_MAX: i64 = 1_000;
@@ -131,15 +129,7 @@ impl ChangeMethod {
     /// # Errors
     /// 422 for a label that is too long, blank, or has a control character.
     pub(in crate::operate::admin) fn check(&self) -> Result<()> {
-        let fits = |label: &str| {
-            let is_sized = !label.trim().is_empty() && label.chars().count() <= LABEL_CHARS_MAX;
-            is_sized && !label.contains(char::is_control)
-        };
-        if self.label.as_deref().is_none_or(fits) {
-            return Ok(());
-        }
-        let reason = "label: 1 to 255 characters, none of them a control character";
-        Err(Denial::unprocessable(reason).into())
+        self.label.as_deref().map_or(Ok(()), |label| line::check("label", label))
     }
 
     /// Writes the members that are there; returns the method's terms. The table checks the bounds.

@@ -19,8 +19,8 @@ use crate::money::payments::catch_up::{catch_up, hold_if_taken_back};
 use crate::money::payments::locks::hold_for_order;
 use crate::money::payments::store::MANUAL;
 use crate::operate::admin::approvals;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::reason;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::status::{
@@ -174,7 +174,7 @@ impl NewEvent {
     /// Refuses members that the event does not take, and an amount that is none.
     fn check(&self) -> Result<()> {
         if let Some(text) = &self.reason {
-            reason::check(text)?;
+            line::check("reason", text)?;
         }
         let is_name = |text: &String| {
             (1..=TEXT_CHARS_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)

@@ -13,8 +13,8 @@ use crate::endpoint::openapi::doc::{Doc, Shape};
 use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
 use crate::trading::quotes::Side;
 use crate::trading::wallet_proof::{Proof, record};
@@ -46,7 +46,7 @@ impl Endpoint for ProveWallet {
 
     fn read(input: &Input, _: &Operator) -> Result<(String, NewProof)> {
         let proof: NewProof = strict::body(input)?;
-        reason::check(&proof.reason)?;
+        line::check("reason", &proof.reason)?;
         Ok((input.param("id").to_owned(), proof))
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{NAME_CHARS_MAX, SLUG, check_networks, check_subject, find};
+use super::{SLUG, check_networks, check_subject, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -18,6 +18,9 @@ use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::tenants::{ApiKey, Scope, api_keys};
+
+/// Longest name of a key, in characters.
+const NAME_CHARS_MAX: usize = 255;
 
 /// `POST /admin/v1/partners/{slug}/api-keys`
 pub struct IssueApiKey;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::read::{EXAMPLE, Shown};
-use super::{SLUG, check_countries, check_name, check_networks, check_subject, find};
+use super::{SLUG, check_countries, check_networks, check_subject, find};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Shape};
@@ -19,6 +19,7 @@ use crate::http::fields::strict::{self, present};
 use crate::http::reply::Reply;
 use crate::http::request::Input;
 use crate::operate::admin::approvals;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
 use crate::operate::going_live;
 use crate::platform::db::Connection;
@@ -239,7 +240,7 @@ impl Change {
     /// 422 with the first member that is not valid.
     pub(in crate::operate::admin) fn check(&self) -> Result<()> {
         if let Some(name) = &self.name {
-            check_name(name)?;
+            line::check("name", name)?;
         }
         let cap = self.fee_cap_percentage.as_ref().map(|cap| cap.0);
         if cap.is_some_and(|cap| cap < Decimal::ZERO || cap > FEE_CAP_PERCENTAGE_MAX) {

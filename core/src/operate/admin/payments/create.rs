@@ -20,9 +20,9 @@ use crate::money::payments::report::REFERENCE_CHARS_MAX;
 use crate::money::payments::store::{check_decimals, currency_of};
 use crate::money::payments::{PaymentKind, Report, record};
 use crate::operate::admin::approvals;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::partners;
-use crate::operate::admin::reason;
 use crate::platform::db::{Connection, retrying_statement};
 use crate::platform::error::{Denial, Result};
 use crate::tenancy::house::house;
@@ -60,7 +60,7 @@ const BODY: &[Member] = &[
         Kind::Format("date-time"),
         "When it happened, since 2000; now if left out.",
     ),
-    required("reason", Kind::Sized(1, reason::REASON_CHARS_MAX), "For the payment and the audit."),
+    required("reason", Kind::Sized(1, line::CHARS_MAX), "For the payment and the audit."),
 ];
 
 /// `POST /admin/v1/payments`
@@ -104,7 +104,7 @@ impl Endpoint for RecordPayment {
     fn read(input: &Input, _: &Operator) -> Result<NewPayment> {
         let new: NewPayment = strict::body(input)?;
         new.check(input.now)?;
-        reason::check(&new.reason)?;
+        line::check("reason", &new.reason)?;
         Ok(new)
     }
 

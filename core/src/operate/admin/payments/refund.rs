@@ -17,8 +17,8 @@ use crate::http::request::Input;
 use crate::money::payments::refunds::{Decision, decide, rehearse};
 use crate::money::payments::store::check_decimals;
 use crate::operate::admin::approvals;
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::reason;
 use crate::platform::db::retrying_statement;
 use crate::platform::error::{Denial, Result};
 use crate::trading::orders::state::Cause;
@@ -61,7 +61,7 @@ impl Endpoint for RefundPayment {
         if refund.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
             return Err(Denial::unprocessable("amount: above zero").into());
         }
-        reason::check(&refund.reason)?;
+        line::check("reason", &refund.reason)?;
         Ok((input.param("id").to_owned(), refund))
     }
 

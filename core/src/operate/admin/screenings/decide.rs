@@ -14,8 +14,8 @@ use crate::endpoint::{Body, Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
 use crate::money::connectors::screening::{Decision, cleared, screen_changed};
+use crate::operate::admin::line;
 use crate::operate::admin::operator::Operator;
-use crate::operate::admin::reason;
 use crate::platform::error::{Denial, Result};
 use rampart_types::UserKey;
 
@@ -47,7 +47,7 @@ impl Endpoint for DecideScreening {
 
     fn read(input: &Input, _: &Operator) -> Result<(Uuid, NewDecision)> {
         let decision: NewDecision = strict::body(input)?;
-        reason::check(&decision.reason)?;
+        line::check("reason", &decision.reason)?;
         Ok((id(input.param("id"))?, decision))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::operate::admin::reason;
+use crate::operate::admin::line;
 use crate::platform::error::{Denial, Result};
 use crate::users::documents::is_name;
 use rampart_types::JsonDecimal;
@@ -161,7 +161,7 @@ impl Change {
 
     pub(super) fn check(&self) -> Result<()> {
         if let Some(text) = &self.reason {
-            reason::check(text)?;
+            line::check("reason", text)?;
         }
         if self.deleted == Some(false) {
             return Err(Denial::unprocessable("deleted: a user cannot be brought back").into());
