@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::bank_transfer::BankTransfer;
 use super::commands::{self, CommandKind, body_context};
+use super::provider_page;
 use crate::Core;
 use crate::platform::error::Result;
 
@@ -39,9 +40,10 @@ impl Finished {
         CommandKind::from_name(&self.kind).is_some_and(CommandKind::sends)
     }
 
-    /// True if its result names an account that no payer can be told.
+    /// True if its result names an account that no payer can be told, or a page that none is led to.
     pub(super) fn is_unpayable(&self) -> bool {
-        self.kind == CommandKind::PaymentCreate.as_str() && BankTransfer::is_wrong(&self.result)
+        self.kind == CommandKind::PaymentCreate.as_str()
+            && (BankTransfer::is_wrong(&self.result) || provider_page::is_wrong(&self.result))
     }
 
     /// Opens the command's body.

@@ -1,5 +1,6 @@
 //! URLs of providers' pages, as connectors name them.
 
+use serde_json::Value;
 use url::{Host, Url};
 
 /// True if our pages may lead to it: https, or http at a loopback address, where the simulator of a
@@ -13,8 +14,19 @@ pub(crate) fn is_allowed(text: &str) -> bool {
     })
 }
 
+/// True if a result of `payment.create` leads its payer to nothing but a URL that is not allowed.
+pub(crate) fn is_wrong(result: &Value) -> bool {
+    let others = [&result["bankTransfer"], &result["clientToken"]];
+    let url = &result["redirectUrl"];
+    !url.is_null()
+        && others.iter().all(|other| other.is_null())
+        && !url.as_str().is_some_and(is_allowed)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -32,6 +44,21 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_allowed(url), allowed, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_page_is_told_from_none() {
+        for (result, wrong) in [
+            (json!({"redirectUrl": "javascript:alert(1)"}), true),
+            (json!({"redirectUrl": 1}), true),
+            (json!({"redirectUrl": "https://psp.example/pay"}), false),
+            (json!({"redirectUrl": "/pay", "clientToken": "t"}), false),
+            (json!({"redirectUrl": null}), false),
+            (json!({}), false),
+            (Value::Null, false),
+        ] {
+            assert_eq!(is_wrong(&result), wrong, "{result}");
         }
     }
 }

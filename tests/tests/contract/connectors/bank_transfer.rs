@@ -79,14 +79,27 @@ async fn half_an_account_is_not_shown() {
 async fn an_order_whose_payer_cannot_be_told_where_to_pay_waits_for_support() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;
-    for iban in ["NL02 ABNA 0123 4567 89", "NL03ABNA0123456789"] {
-        assert_eq!(queue(&context).await, [Value::Null; 0], "{iban}");
+    for (place, is_unpayable) in [
+        ("NL02 ABNA 0123 4567 89", false),
+        ("NL03ABNA0123456789", true),
+        ("https://psp.example/pay", false),
+        ("http://psp.example/pay", true),
+    ] {
+        assert_eq!(queue(&context).await, [Value::Null; 0], "{place}");
         let order = order(&acme, 100).await;
-        let create = connector.lease(1).await.remove(0);
+        let leased = connector.lease(2).await;
+        // The order before was cancelled, and with it its payment.
+        let create = leased.into_iter().find(|command| command["kind"] == "payment.create");
+        let create = create.unwrap();
         let mut made = announced(&create["body"]["paymentReference"]);
-        made["bankTransfer"]["iban"] = json!(iban);
+        if place.contains("://") {
+            made["bankTransfer"] = Value::Null;
+            made["redirectUrl"] = json!(place);
+        } else {
+            made["bankTransfer"]["iban"] = json!(place);
+        }
         connector.report(&create, "done", made).await.assert_status(200);
-        if iban == "NL03ABNA0123456789" {
+        if is_unpayable {
             let waits = json!([order.id.to_string(), ["unpayable"]]);
             assert_eq!(queue(&context).await, [waits]);
             order.event(&context, "cancel").await.assert_status(200);

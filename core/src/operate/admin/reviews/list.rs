@@ -46,9 +46,8 @@ impl Endpoint for ListReviews {
                   Of an order that is `unknown` nobody knows if its payout or a refund was made: an \
                   attempt at it has reported nothing, and `connectors.attempts_max` others that it \
                   is to be tried again. It waits until its connector reports that it is done or \
-                  rejected. One that is `unpayable` is to be paid by a bank transfer, and its \
-                  connector has named an account that is not valid: it waits until it is paid or \
-                  over.",
+                  rejected. Of one that is `unpayable` its connector has named a bank account or a \
+                  `redirectUrl` that is not valid: it waits until it is paid or over.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
