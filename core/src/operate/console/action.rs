@@ -374,7 +374,7 @@ impl Attempt<'_> {
             @if let Some(above) = above { (toast(Tone::Bad, above)) }
             (error_summary("Please correct this", &listed))
             p { (action.effect) }
-            (view::facts(subject, &view::linked(visit, self.subject.facts)))
+            (view::facts(visit, subject, self.subject.facts))
             (figures)
             form method="post" action={ (page) "/" (action.name) } enctype=[encoding] novalidate {
                 input type="hidden" name="csrfToken" value=(csrf_token);

@@ -89,16 +89,16 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
             (empty_state("Nothing waits", LIST.empty))
         }
         @if !open.is_empty() { h2 { "Open" } }
-        @for approval in open { (shown(approval)) }
+        @for approval in open { (shown(visit, approval)) }
         @if !ended.is_empty() { h2 { "Ended" } }
-        @for approval in ended { (shown(approval)) }
+        @for approval in ended { (shown(visit, approval)) }
         @if let Some(next) = next { p { a.button href={ (SECTION) "?" (next) } { "Next page" } } }
         @if !approvals.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Approvals", SECTION, body))
 }
 
-fn shown(approval: &Value) -> Markup {
+fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
     let (id, is_own) = (text(approval, "/id"), is_own(approval));
     let is_state = |name: &str| approval["state"] == name;
     html! {
@@ -110,7 +110,7 @@ fn shown(approval: &Value) -> Markup {
             @if !approval["body"].is_null() {
                 pre tabindex="0" { (format!("{:#}", approval["body"])) }
             }
-            (facts(approval, FACTS))
+            (facts(visit, approval, FACTS))
             p.row {
                 @if is_state("pending") && !is_own {
                     a.action href={ (SECTION) "/" (id) "/grant" } { "Agree" }
@@ -205,7 +205,7 @@ fn ask(
         @if !approval["body"].is_null() {
             pre tabindex="0" { (format!("{:#}", approval["body"])) }
         }
-        (facts(approval, FACTS))
+        (facts(visit, approval, FACTS))
         form method="post" action={ (SECTION) "/" (id) "/carry-out" } {
             input type="hidden" name="csrfToken" value=(csrf_token);
             div.row {

@@ -42,7 +42,7 @@ pub(super) async fn verification(visit: &Visit<'_>) -> Result<Page, Refused> {
     };
     let body = html! {
         (toast(tone, sentence))
-        (facts(&verified, &[
+        (facts(visit, &verified, &[
             ("Rows looked at", Cell::Text("/rows")),
             ("Up to position", Cell::Text("/position")),
             ("That is all of them", Cell::Text("/complete")),

@@ -47,7 +47,7 @@ pub(super) async fn decisions(
     Ok(html! {
         @if !rows.is_empty() {
             h2 { "Decisions" }
-            (table("Decisions", &heads, &rows_of(&rows, COLUMNS)))
+            (table("Decisions", &heads, &rows_of(visit, &rows, COLUMNS)))
         }
     })
 }

@@ -18,7 +18,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let attempts = delivery["attemptLog"].as_array().map(Vec::as_slice).unwrap_or_default();
     let body = html! {
         (outcome(query, DELIVERY.actions))
-        (facts(&delivery, DELIVERY.facts))
+        (facts(visit, &delivery, DELIVERY.facts))
         (DELIVERY.actions(visit, &ids, &delivery))
         h2 { "Request" }
         (request(&delivery))

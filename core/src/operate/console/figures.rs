@@ -20,7 +20,7 @@ impl Figures {
     pub(super) async fn show(&self, visit: &Visit<'_>, ids: &[String]) -> Markup {
         let read = visit.get(&format!("{CALL}?{}", filled(self.query, ids))).await;
         html! {
-            @if let Ok(read) = &read { h2 { "It touches" } (facts(read, self.rows)) }
+            @if let Ok(read) = &read { h2 { "It touches" } (facts(visit, read, self.rows)) }
         }
     }
 }

@@ -11,7 +11,7 @@ use self::file::as_file;
 use super::action::Subject;
 use super::form::{COLUMNS, FieldError, Input, Typed};
 use super::layout::Page;
-use super::view::{Cell, linked, rows_of, text};
+use super::view::{Cell, rows_of, text};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::{
     Column, Tone, dialog, empty_state, error_summary, table, toast,
@@ -145,11 +145,10 @@ impl List {
     }
 
     pub(super) fn table(&self, visit: &Visit<'_>, rows: &[Value]) -> Markup {
-        let columns = linked(visit, self.columns);
-        let heads: Vec<_> = heads(&columns).collect();
+        let heads: Vec<_> = heads(self.columns).collect();
         html! {
             @if rows.is_empty() { (empty_state("Nothing here", self.empty)) }
-            @else { (table(self.title, &heads, &rows_of(rows, &columns))) }
+            @else { (table(self.title, &heads, &rows_of(visit, rows, self.columns))) }
         }
     }
 
@@ -222,10 +221,15 @@ pub(super) fn heads<'a>(columns: &'a [(&'a str, Cell)]) -> impl Iterator<Item = 
 }
 
 /// A table with a heading, if there are rows.
-pub(super) fn titled_table(title: &str, rows: &[Value], columns: &[(&str, Cell)]) -> Markup {
+pub(super) fn titled_table(
+    visit: &Visit<'_>,
+    title: &str,
+    rows: &[Value],
+    columns: &[(&str, Cell)],
+) -> Markup {
     let heads: Vec<_> = heads(columns).collect();
     html! {
-        @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(rows, columns))) }
+        @if !rows.is_empty() { h2 { (title) } (table(title, &heads, &rows_of(visit, rows, columns))) }
     }
 }
 
@@ -239,9 +243,8 @@ pub(super) fn with_actions(
     columns: &[(&str, Cell)],
     rows: &[Value],
 ) -> Markup {
-    let columns = linked(visit, columns);
-    let heads: Vec<_> = heads(&columns).chain([Column::Text("Actions")]).collect();
-    let cells = rows_of(rows, &columns).into_iter().zip(rows).map(|(mut cells, row)| {
+    let heads: Vec<_> = heads(columns).chain([Column::Text("Actions")]).collect();
+    let cells = rows_of(visit, rows, columns).into_iter().zip(rows).map(|(mut cells, row)| {
         let ids: Vec<_> = above.iter().cloned().chain([text(row, "/id")]).collect();
         cells.push(html! { div.row { (subject.links(visit, &ids, row)) } });
         cells

@@ -87,7 +87,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     };
     let body = html! {
         (outcome(query, WINDOW.actions))
-        (facts(&window, WINDOWS.columns))
+        (facts(visit, &window, WINDOWS.columns))
         (WINDOW.actions(visit, &[id.to_owned()], &window))
         p { a href=(WINDOWS.page) { "To all maintenance windows" } }
     };

@@ -71,12 +71,12 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
     let ids = [code.to_owned()];
     let body = html! {
         (outcome(query, PAIR.actions))
-        (facts(&price, PRICE))
+        (facts(visit, &price, PRICE))
         (PAIR.actions(visit, &ids, &Value::Null))
         @if sources.is_empty() { p.hint { "No source is configured for this pair." } }
-        (titled_table("Sources", &sources, SOURCES))
+        (titled_table(visit, "Sources", &sources, SOURCES))
         h2 { "Terms" }
-        (facts(&pair["terms"], TERMS))
+        (facts(visit, &pair["terms"], TERMS))
     };
     Ok(Page::new(format!("Pair {code}"), PAIRS.section, body))
 }
@@ -93,7 +93,7 @@ pub(super) async fn show_method(
     let method = visit.find(METHODS.call, |row| row["code"] == code).await?;
     let body = html! {
         (outcome(query, METHOD.actions))
-        (facts(&method, METHODS.columns))
+        (facts(visit, &method, METHODS.columns))
         (METHOD.actions(visit, &[code.to_owned()], &method))
     };
     Ok(Page::new(format!("Payment method {code}"), METHOD.section, body))

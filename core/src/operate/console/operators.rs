@@ -230,14 +230,14 @@ pub(super) async fn show(
     let (sessions, more_sessions) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
     let body = html! {
         (outcome(query, subject.actions))
-        (facts(&operator, &[
+        (facts(visit, &operator, &[
             ("Roles", Cell::Words("/roles")),
             ("Disabled", Cell::Text("/disabled")),
             ("Made by", Cell::Text("/createdBy")),
             ("Made", Cell::Time("/createdAt")),
         ]))
         (OPERATOR.actions(visit, &ids, &operator))
-        (titled_table("Tokens", &tokens, TOKENS.columns))
+        (titled_table(visit, "Tokens", &tokens, TOKENS.columns))
         @if !tokens.is_empty() { (TOKENS.export(&ids, query)) }
         p.row {
             @for token in &tokens {
@@ -246,7 +246,7 @@ pub(super) async fn show(
                 }
             }
         }
-        (titled_table("Sessions", &sessions, SESSIONS.columns))
+        (titled_table(visit, "Sessions", &sessions, SESSIONS.columns))
         @if let Some(next) = &more_sessions {
             p { a.button href={ (fill(SESSIONS.page, &ids)) "?" (next) } { "More sessions" } }
         }

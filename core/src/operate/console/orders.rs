@@ -9,7 +9,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table, with_actions};
 use super::lists::DELIVERY;
-use super::view::{Cell, facts, linked, text};
+use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::auth::roles::Role;
 use crate::http::html::components::{Fact, timeline};
@@ -164,18 +164,18 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let decided = decisions(visit, &text(&order, "/id"), &decided).await?;
     let body = html! {
         (outcome(query, ORDER.actions))
-        (facts(&order, &linked(visit, FACTS)))
+        (facts(visit, &order, FACTS))
         (ORDER.actions(visit, &ids, &order))
         h2 { "What happened" }
         (timeline(&steps(&order, &payments)))
         (decided)
         h2 { "Terms" }
-        (facts(&order, DETAILS))
+        (facts(visit, &order, DETAILS))
         h2 { "Price and fees" }
-        (facts(&order, PRICE))
-        (policy_decisions(&order))
-        (titled_table("Payments", &payments, &linked(visit, PAYMENTS)))
-        (money_path(&entries))
+        (facts(visit, &order, PRICE))
+        (policy_decisions(visit, &order))
+        (titled_table(visit, "Payments", &payments, PAYMENTS))
+        (money_path(visit, &entries))
         (with_actions(visit, &DELIVERY, &[], "Deliveries to the partner", DELIVERIES, &deliveries))
     };
     Ok(Page::new(format!("Order {id}"), SECTION, body))
@@ -216,7 +216,7 @@ fn steps(order: &Value, payments: &[Value]) -> Vec<Fact> {
 }
 
 /// The decisions of policies that had a say.
-fn policy_decisions(order: &Value) -> Markup {
+fn policy_decisions(visit: &Visit<'_>, order: &Value) -> Markup {
     let columns = &[
         ("Policy", Cell::Text("/kind")),
         ("Version", Cell::Text("/version")),
@@ -225,11 +225,11 @@ fn policy_decisions(order: &Value) -> Markup {
         ("Component", Cell::Address("/digest")),
     ];
     let rows = order["policyDecisions"].as_array().cloned().unwrap_or_default();
-    titled_table("Policy decisions", &rows, columns)
+    titled_table(visit, "Policy decisions", &rows, columns)
 }
 
 /// The order's entries in the books: each posting in a row.
-fn money_path(entries: &[Value]) -> Markup {
+fn money_path(visit: &Visit<'_>, entries: &[Value]) -> Markup {
     let postings = entries.iter().flat_map(|entry| {
         let postings = entry["postings"].as_array().into_iter().flatten();
         postings.map(move |posting| {
@@ -246,5 +246,5 @@ fn money_path(entries: &[Value]) -> Markup {
         ("Holder", Cell::Text("/holder")),
         ("Amount", Cell::Money("/amount", "/currency")),
     ];
-    titled_table("Path through the books", &postings.collect::<Vec<_>>(), columns)
+    titled_table(visit, "Path through the books", &postings.collect::<Vec<_>>(), columns)
 }

@@ -55,9 +55,9 @@ pub(super) async fn show(visit: &Visit<'_>) -> Result<Page, Refused> {
         h2 { "Orders of the last 24 hours" }
         (orders_by_hour(&hours, now))
         @if open.is_empty() { (empty_state("No open orders", "Every order has ended.")) }
-        (titled_table("Open orders", &open, OPEN))
-        (titled_table("Connectors", &connectors, COLUMNS))
-        (titled_table("Postgres", &of_postgres(&rows("checks")), HEALTH))
+        (titled_table(visit, "Open orders", &open, OPEN))
+        (titled_table(visit, "Connectors", &connectors, COLUMNS))
+        (titled_table(visit, "Postgres", &of_postgres(&rows("checks")), HEALTH))
     };
     Ok(Page::new("Overview", "/console", body))
 }

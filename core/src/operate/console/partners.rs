@@ -12,7 +12,7 @@ use super::list::{List, titled_table, with_actions};
 use super::policies::VERIFICATION_KEYS;
 use super::signing::{SIGNATURE, SIGNER, STATEMENT};
 use super::staff::{INVITE, STAFF, STAFF_CALL};
-use super::view::{Cell, facts, linked, text};
+use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, fill, segment};
 use crate::http::html::steps::{self, Step};
 
@@ -232,11 +232,11 @@ pub(super) async fn show(
     let keys = rows(&partner["apiKeys"]);
     let body = html! {
         (outcome(query, subject.actions))
-        (facts(&partner, FACTS))
+        (facts(visit, &partner, FACTS))
         (PARTNER.actions(visit, &ids, &partner))
         @if text(&partner, "/mode") == "test" { (checklist(&partner)) }
         h2 { "Settings" }
-        (facts(&partner, SETTINGS))
+        (facts(visit, &partner, SETTINGS))
         h2 { "Policies" }
         p.row {
             @for (kind, name) in POLICIES { a.action href={ (path) "/policies/" (kind) } { (name) } }
@@ -257,7 +257,7 @@ pub(super) async fn show(
                 a href={ "/console/audit?target=" (segment(slug)) } { "Audit" }
             }
         }
-        (titled_table("Deliveries that were given up", &failed, &linked(visit, GIVEN_UP)))
+        (titled_table(visit, "Deliveries that were given up", &failed, GIVEN_UP))
     };
     Ok(Page::new(format!("Partner {slug}"), SECTION, body))
 }

@@ -144,7 +144,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let match_path = format!("/console/payments/{}/match", segment(id));
     let body = html! {
         (outcome(query, PAYMENT.actions))
-        (facts(&payment, FACTS))
+        (facts(visit, &payment, FACTS))
         (PAYMENT.actions(visit, &ids, &payment))
         @if let Some(report) = payment.get("report").filter(|report| report.is_object()) {
             h2 { "The report as it came" }
@@ -156,7 +156,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
                     "No open order fits this payment by number, amount or name."
                 }))
             }
-            (titled_table("Orders that it may be meant for", &suggested, columns))
+            (titled_table(visit, "Orders that it may be meant for", &suggested, columns))
             @for order in suggested.iter().filter(|_| PAYMENT.may(visit, "match")) {
                 @let number = text(order, "/orderId");
                 a.action href={ (match_path) "?orderId=" (number) } { "Match to " (number) } " "

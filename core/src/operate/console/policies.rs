@@ -250,7 +250,7 @@ pub(super) async fn show(
         @if policy["active"].is_null() {
             (note(Tone::Info, &html! { "No version is active: the built-in rule serves." }))
         }
-        (facts(&policy, POLICY.facts))
+        (facts(visit, &policy, POLICY.facts))
         (POLICY.actions(visit, &ids, &policy))
         @if trial.is_object() {
             h2 { "On trial: version " (text(trial, "/version")) }
@@ -264,7 +264,7 @@ pub(super) async fn show(
             }
             (differences(trial["differences"].as_array().map(Vec::as_slice).unwrap_or_default()))
         }
-        (titled_table("Versions", &versions, VERSIONS))
+        (titled_table(visit, "Versions", &versions, VERSIONS))
         @if !versions.is_empty() { (VERSION_LIST.export(&ids, query)) }
         p.row {
             @for version in &versions {
@@ -280,7 +280,7 @@ pub(super) async fn show(
                 }
             }
         }
-        (titled_table("History", &rows("changes"), CHANGES))
+        (titled_table(visit, "History", &rows("changes"), CHANGES))
     };
     Ok(Page::new(format!("Policy {kind} of {slug}"), SECTION, body))
 }
@@ -296,7 +296,7 @@ pub(super) async fn verification_keys(
     let (keys, _) = visit.rows(&fill(VERIFICATION_KEY_LIST.call, &ids)).await?;
     let body = html! {
         (outcome(query, VERIFICATION_KEYS.actions))
-        (facts(&partner, VERIFICATION_KEYS.facts))
+        (facts(visit, &partner, VERIFICATION_KEYS.facts))
         (VERIFICATION_KEYS.actions(visit, &ids, &partner))
         h2 { "Keys" }
         (VERIFICATION_KEY_LIST.table(visit, &keys))

@@ -81,7 +81,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
     let read = visit.get(&format!("{CALL}/{}", segment(id))).await?;
     let differences = read["differences"].as_array().cloned().unwrap_or_default();
     let body = html! {
-        (facts(&read, RECONCILIATION.facts))
+        (facts(visit, &read, RECONCILIATION.facts))
         @if differences.is_empty() { (toast(Tone::Good, "Statement and books agree.")) }
         @if !differences.is_empty() {
             p.hint {
@@ -92,7 +92,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str) -> Result<Page, Refused> {
                 }
             }
         }
-        (titled_table("Differences", &differences, DIFFERENCES.columns))
+        (titled_table(visit, "Differences", &differences, DIFFERENCES.columns))
         @if !differences.is_empty() {
             (DIFFERENCES.export(&[id.to_owned()], &Typed::default()))
         }

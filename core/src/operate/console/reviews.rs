@@ -10,7 +10,7 @@ use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table};
 use super::users::{decided, dossier};
-use super::view::{Cell, linked, text};
+use super::view::{Cell, text};
 use super::visit::{Refused, Visit, segment};
 
 const SECTION: &str = "/console/reviews";
@@ -131,10 +131,10 @@ pub(super) async fn show(
     let body = html! {
         (outcome(query, REVIEW.actions))
         @if this.is_empty() { p { "It waits for nobody any more." } }
-        (titled_table("Waiting", &this, COLUMNS))
+        (titled_table(visit, "Waiting", &this, COLUMNS))
         (REVIEW.actions(visit, &ids, &Value::Null))
         @if let Some(dossier) = &dossier { (dossier) }
-        (titled_table("Screenings", &screenings, &linked(visit, SCREENINGS)))
+        (titled_table(visit, "Screenings", &screenings, SCREENINGS))
         p.row {
             a.button href={ "/console/" (subject) "s/" (segment(id)) } { "Look at it and decide" }
             @if let Some(next) = next { a href=(page_of(next)) { "Next in the queue" } }

@@ -78,7 +78,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
         @if routes.is_empty() {
             (empty_state("There is no route", LIST.empty))
         }
-        (titled_table("In their order", &routes, LIST.columns))
+        (titled_table(visit, "In their order", &routes, LIST.columns))
         @if !routes.is_empty() { (LIST.export(&[], query)) }
     };
     Ok(Page::new("Routes", ROUTES.section, body))

@@ -6,7 +6,7 @@ use super::action::{Action, Subject, Verb, outcome};
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table};
-use super::view::{Cell, facts, linked};
+use super::view::{Cell, facts};
 use super::visit::{Refused, Visit, fill};
 use crate::http::html::components::empty_state;
 
@@ -127,11 +127,11 @@ pub(super) async fn show(visit: &Visit<'_>, code: &str, query: &Typed) -> Result
     let deposits = plan["deposits"].as_array().cloned().unwrap_or_default();
     let body = html! {
         (outcome(query, PLAN.actions))
-        (facts(&plan, &linked(visit, PLAN.facts)))
+        (facts(visit, &plan, PLAN.facts))
         (PLAN.actions(visit, &ids, &plan))
         @if deposits.is_empty() { (empty_state("No deposit", DEPOSITS.empty)) }
         @else {
-            (titled_table("Deposits", &deposits, DEPOSITS.columns))
+            (titled_table(visit, "Deposits", &deposits, DEPOSITS.columns))
             p.hint { "The newest, at most 1000." }
             (DEPOSITS.export(&ids, query))
         }

@@ -253,7 +253,7 @@ async fn plain(
     };
     let body = html! {
         (outcome(query, subject.actions))
-        (facts(&read, subject.facts))
+        (facts(visit, &read, subject.facts))
         (subject.actions(visit, ids, &read))
     };
     let mut title = format!("{} {}", subject.name, ids.join(" "));

@@ -12,7 +12,7 @@ use super::layout::{Page, render};
 use super::list::{List, PAGE_ROWS, complaint, text_at, titled_table};
 use super::pictures::Picture;
 use super::savings_plans;
-use super::view::{Cell, facts, linked, text};
+use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::http::html::components::{Tone, dialog, empty_state, toast};
 use crate::http::reply::Reply;
@@ -253,7 +253,7 @@ pub(super) async fn search(visit: &Visit<'_>, typed: &Typed, is_sent: bool) -> R
         }
         @if let Some(found) = &found {
             @if found.is_empty() { (empty_state("Nobody", LIST.empty)) }
-            (titled_table("Users", found, &linked(visit, FOUND)))
+            (titled_table(visit, "Users", found, FOUND))
         }
         @if let Some(next) = &next {
             form.row method="post" action=(SECTION) {
@@ -284,12 +284,12 @@ pub(super) async fn show(
     let path = format!("{SECTION}/{}", segment(uuid));
     let body = html! {
         (outcome(query, subject.actions))
-        (facts(&user, FACTS))
+        (facts(visit, &user, FACTS))
         @if user["deleted"] != true { (USER.actions(visit, &ids, &user)) }
         (dossier(visit, &user, &accounts, uuid))
         (account_list(visit, &accounts, &path))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
-        (titled_table("Savings plans", &plans, savings_plans::OF_USER))
+        (titled_table(visit, "Savings plans", &plans, savings_plans::OF_USER))
         (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
@@ -308,9 +308,9 @@ pub(super) fn dossier(visit: &Visit<'_>, user: &Value, accounts: &[Value], uuid:
         div.beside {
             div {
                 h2 { "Person" }
-                (facts(user, PERSON))
+                (facts(visit, user, PERSON))
                 h2 { "Checks" }
-                (facts(user, STATUSES))
+                (facts(visit, user, STATUSES))
             }
             @if !pictures.is_empty() {
                 div {
@@ -329,7 +329,7 @@ fn documents(visit: &Visit<'_>, user: &Value, uuid: &str) -> Markup {
     let sides = user["documents"].as_array().cloned().unwrap_or_default();
     let may_decide = user["deleted"] != true && USER.may(visit, "document");
     html! {
-        (titled_table("Documents", &sides, &[
+        (titled_table(visit, "Documents", &sides, &[
             ("Document", Cell::Text("/type")),
             ("Side", Cell::Text("/side")),
             ("Status", Cell::Badge("/status")),
@@ -356,7 +356,7 @@ fn account_list(visit: &Visit<'_>, accounts: &[Value], path: &str) -> Markup {
     let names = ["verify", "disable", "enable"];
     let [may_verify, may_disable, may_enable] = names.map(|name| ACCOUNT.may(visit, name));
     html! {
-        (titled_table("Accounts", accounts, ACCOUNT_LIST.columns))
+        (titled_table(visit, "Accounts", accounts, ACCOUNT_LIST.columns))
         p.row {
             @for account in accounts {
                 @let (id, name) = (text(account, "/accountId"), text(account, "/type"));

@@ -74,8 +74,19 @@ impl Cell {
         matches!(self, Self::Money(..) | Self::Cents(_))
     }
 
+    /// The cell as the operator's roles see it: a link that leads to a page which they do not see is
+    /// text alone.
+    fn for_roles(self, visit: &Visit<'_>) -> Self {
+        let Self::Link(page, pointer) = self else { return self };
+        let call = RESTRICTED.iter().find(|(path, _)| *path == page).map(|(_, call)| call);
+        match call.is_none_or(|call| visit.may(&Method::GET, call)) {
+            true => self,
+            false => Self::Text(pointer),
+        }
+    }
+
     /// The markup; a dash where there is nothing.
-    pub(super) fn show(self, of: &Value) -> Markup {
+    fn show(self, of: &Value) -> Markup {
         let shown = text(of, self.pointer());
         if shown.is_empty() {
             return html! { span.hint { "–" } };
@@ -129,19 +140,6 @@ impl Cell {
     }
 }
 
-/// Columns whose links lead to pages that the operator's roles see; others are text alone.
-pub(super) fn linked<'a>(visit: &Visit<'_>, columns: &[(&'a str, Cell)]) -> Vec<(&'a str, Cell)> {
-    let is_seen = |page: &str| {
-        let call = RESTRICTED.iter().find(|(path, _)| *path == page).map(|(_, call)| call);
-        call.is_none_or(|call| visit.may(&Method::GET, call))
-    };
-    let columns = columns.iter().map(|&(name, cell)| match cell {
-        Cell::Link(page, pointer) if !is_seen(page) => (name, Cell::Text(pointer)),
-        cell => (name, cell),
-    });
-    columns.collect()
-}
-
 /// A member as text; empty if there is none.
 pub(super) fn text(of: &Value, pointer: &str) -> String {
     plain(of.pointer(pointer).unwrap_or(&Value::Null))
@@ -186,11 +184,13 @@ pub(super) fn moment(text: &str) -> Markup {
 }
 
 /// Names with their values; those without a value are left out.
-pub(super) fn facts(of: &Value, cells: &[(&str, Cell)]) -> Markup {
+pub(super) fn facts(visit: &Visit<'_>, of: &Value, cells: &[(&str, Cell)]) -> Markup {
     html! {
         dl {
             @for (name, cell) in cells {
-                @if !cell.text(of).is_empty() { dt { (name) } dd { (cell.show(of)) } }
+                @if !cell.text(of).is_empty() {
+                    dt { (name) } dd { (cell.for_roles(visit).show(of)) }
+                }
             }
         }
     }
@@ -221,9 +221,13 @@ pub(super) fn answered(answer: &Value) -> Markup {
 }
 
 /// The rows of a list below the names of its columns.
-pub(super) fn rows_of(rows: &[Value], columns: &[(&str, Cell)]) -> Vec<Vec<Markup>> {
-    let cells = |row: &Value| columns.iter().map(|(_, cell)| cell.show(row)).collect();
-    rows.iter().map(cells).collect()
+pub(super) fn rows_of(
+    visit: &Visit<'_>,
+    rows: &[Value],
+    columns: &[(&str, Cell)],
+) -> Vec<Vec<Markup>> {
+    let shown: Vec<_> = columns.iter().map(|(_, cell)| cell.for_roles(visit)).collect();
+    rows.iter().map(|row| shown.iter().map(|cell| cell.show(row)).collect()).collect()
 }
 
 #[cfg(test)]
