@@ -128,9 +128,10 @@ pub const CLIENT_ERRORS: &[Code] = &[
     Code::RateLimited,
 ];
 
-/// Codes of client and user authentication: ER700 to ER709, as the API document declares them wherever a
-/// user is proven. ER706 and ER708 come from the endpoints that link identifiers and take images.
-pub const USER_ERRORS: &[Code] = &and_client_errors::<18>(&[
+/// Codes of user authentication: ER700 to ER709, as the API document declares them wherever a user is
+/// proven, and at the login. ER706 and ER708 come from the endpoints that link identifiers and take
+/// images.
+pub const USER_PROOF_ERRORS: [Code; 10] = [
     Code::UserCredentialMissing,
     Code::UserTokenExpired,
     Code::UserTokenInvalid,
@@ -141,7 +142,10 @@ pub const USER_ERRORS: &[Code] = &and_client_errors::<18>(&[
     Code::UserIdentifierMalformed,
     Code::DocumentPendingReview,
     Code::UserNotFound,
-]);
+];
+
+/// [`CLIENT_ERRORS`] and [`USER_PROOF_ERRORS`].
+pub const USER_ERRORS: &[Code] = &and_client_errors::<18>(&USER_PROOF_ERRORS);
 
 /// [`CLIENT_ERRORS`] and these codes; `N` is their total number.
 const fn and_client_errors<const N: usize>(more: &[Code]) -> [Code; N] {

@@ -14,7 +14,7 @@ use super::one_time_token::{self, OneTimeToken, Purpose};
 use super::passkeys;
 use super::personal_data::email_index;
 use crate::Core;
-use crate::auth::caller::{Client, ClientAndUser, LoggedIn};
+use crate::auth::caller::{Client, ClientAndUser, LoggedIn, USER_PROOF_ERRORS};
 use crate::auth::tokens::refresh::{PasswordLogin, TokenPair};
 use crate::auth::user_credentials;
 use crate::endpoint::openapi::doc::{Doc, Kind, Shape, required};
@@ -24,7 +24,7 @@ use crate::http::fields::Fields;
 use crate::http::request::{Head, Input};
 use crate::platform::crypto::Secret;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Result};
+use crate::platform::error::{Code, Result, concat_codes};
 use crate::tenancy::tenants::Scope;
 use rampart_types::{EmailAddress, UserId, UserKey};
 
@@ -66,8 +66,10 @@ impl Endpoint for LoginV1 {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/api/v1/user/login";
     const SCOPE: Option<Scope> = Some(Scope::UsersWrite);
-    const ERRORS: &'static [Code] =
-        &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordMissing, Code::LoginInvalid];
+    const ERRORS: &'static [Code] = &concat_codes::<{ USER_PROOF_ERRORS.len() + 4 }>(&[
+        &[Code::EmailInvalid, Code::EmailMissing, Code::PasswordMissing, Code::LoginInvalid],
+        &USER_PROOF_ERRORS,
+    ]);
     const IS_LOGIN: bool = true;
     const BODY: Body = Body::Json;
     const DOC: Doc = Doc {

@@ -12,10 +12,9 @@ const CLIENT: &[Range] = &[(800, 803), (805, 806), (999, 999)];
 /// Codes of the user's authorization.
 const USER: Range = (700, 709);
 
-/// The API document's endpoints for clients, with their codes besides [`CLIENT`]. A login proves no user
-/// by a credential: the codes that the document names for that are left out.
+/// The API document's endpoints for clients, with their codes besides [`CLIENT`].
 const DOCUMENTED: &[(&str, &[Range])] = &[
-    ("POST /api/v1/user/login", &[(1, 1), (3, 5)]),
+    ("POST /api/v1/user/login", &[(1, 1), (3, 5), USER]),
     ("POST /api/v1/user/logout", &[(700, 702)]),
     ("POST /api/v1/user/register-identifier", &[(53, 53)]),
     ("POST /api/v2/user/link-identifier", &[(53, 53), (102, 102), USER]),
