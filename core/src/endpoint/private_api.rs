@@ -26,13 +26,15 @@ pub(crate) struct FoundRoute {
     pub(crate) params: Vec<(&'static str, String)>,
 }
 
-/// Finishes what a listener has begun to answer, with the headers of every answer.
+/// Finishes what a listener has begun to answer on connections of this kind, with the headers of every
+/// answer.
 pub(crate) async fn reply(
+    connections: PoolKind,
     request_id: &str,
     answering: impl Future<Output = Result<Reply>> + Send,
 ) -> Reply {
     // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
-    let result = PoolKind::Operators.run(Box::pin(answering)).await;
+    let result = connections.run(Box::pin(answering)).await;
     let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error, request_id));
     reply.set("x-request-id", request_id);
     reply.set("cache-control", "no-store");

@@ -41,6 +41,7 @@ use crate::Core;
 use crate::endpoint::private_api;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
+use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 
 /// Largest body of the connectors' API in bytes: a provider's report, with room.
@@ -50,7 +51,8 @@ impl Core {
     /// Answers a request of the connectors' listener. Always answers.
     pub async fn connectors(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Reply {
         let request_id = head.request_id.clone();
-        private_api::reply(&request_id, self.answer_connector(head, body)).await
+        let answering = self.answer_connector(head, body);
+        private_api::reply(PoolKind::Connectors, &request_id, answering).await
     }
 
     async fn answer_connector(

@@ -13,6 +13,7 @@ use crate::endpoint::private_api;
 use crate::endpoint::refusal_page::wants_page;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
+use crate::platform::db::PoolKind;
 use crate::platform::error::Result;
 
 impl Core {
@@ -27,7 +28,7 @@ impl Core {
                 answer => answer,
             }
         };
-        private_api::reply(&request_id, answering).await
+        private_api::reply(PoolKind::Operators, &request_id, answering).await
     }
 
     /// The answer to a request of the operators' listener whose call came to no end: `plain`, or a

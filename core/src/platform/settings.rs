@@ -156,6 +156,9 @@ pub struct Database {
     /// Most connections besides for the operators' API.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub operator_connections_max: u32,
+    /// Most connections besides for the connectors' API.
+    #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
+    pub connector_connections_max: u32,
     /// Longest wait for a connection; then the request is answered with 503.
     #[schemars(range(min = 1, max = 600_000))]
     pub acquire_timeout_ms: u64,
@@ -183,6 +186,7 @@ impl Default for Database {
             login_connections_max: 4,
             worker_connections_max: 6,
             operator_connections_max: 4,
+            connector_connections_max: 4,
             acquire_timeout_ms: 1_000,
             statement_timeout_ms: 2_000,
             worker_statement_timeout_ms: 10_000,

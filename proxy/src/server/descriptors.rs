@@ -155,10 +155,11 @@ mod tests {
             login_connections_max: 20,
             worker_connections_max: 300,
             operator_connections_max: 4_000,
+            connector_connections_max: 50_000,
             ..Database::default()
         };
-        assert_eq!(of_database(&database), 4_324, "three are the snapshot's");
+        assert_eq!(of_database(&database), 54_324, "three are the snapshot's");
         database.replica_urls = vec![Secret::new("postgres://replica/rampart")];
-        assert_eq!(of_database(&database), 8_324);
+        assert_eq!(of_database(&database), 58_324);
     }
 }

@@ -3,6 +3,7 @@
 mod bank_transfer;
 mod capabilities;
 mod card_form;
+mod connections;
 mod deadlocks;
 mod deposit_pool;
 mod deposits;

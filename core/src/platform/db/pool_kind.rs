@@ -19,6 +19,9 @@ pub enum PoolKind {
     Workers,
     /// The operators' API.
     Operators,
+    /// The connectors' API: a connector that asks without end leaves operators the connections by which
+    /// they take its token away.
+    Connectors,
     /// The snapshot and the checks of `/readyz`: a sweep that takes long costs no edge its readiness.
     Snapshot,
 }
@@ -29,8 +32,14 @@ tokio::task_local! {
 
 impl PoolKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::Requests, Self::Logins, Self::Workers, Self::Operators, Self::Snapshot];
+    pub const ALL: [Self; 6] = [
+        Self::Requests,
+        Self::Logins,
+        Self::Workers,
+        Self::Operators,
+        Self::Connectors,
+        Self::Snapshot,
+    ];
 
     /// Runs `work` on connections of this kind: the statements of its task use them. A task that
     /// it spawns names its kind anew.
@@ -46,7 +55,7 @@ impl PoolKind {
 
     /// True if its statements may see the rows of every tenant.
     pub(super) const fn sees_all_tenants(self) -> bool {
-        matches!(self, Self::Workers | Self::Operators | Self::Snapshot)
+        matches!(self, Self::Workers | Self::Operators | Self::Connectors | Self::Snapshot)
     }
 
     /// Its place in [`PoolKind::ALL`].
@@ -61,6 +70,7 @@ impl PoolKind {
             Self::Logins => "logins",
             Self::Workers => "workers",
             Self::Operators => "operators",
+            Self::Connectors => "connectors",
             Self::Snapshot => "snapshot",
         }
     }
@@ -72,6 +82,7 @@ impl PoolKind {
             Self::Logins => settings.login_connections_max,
             Self::Workers => settings.worker_connections_max,
             Self::Operators => settings.operator_connections_max,
+            Self::Connectors => settings.connector_connections_max,
             Self::Snapshot => SNAPSHOT_CONNECTIONS_MAX,
         }
     }
@@ -83,7 +94,7 @@ impl PoolKind {
             Self::Requests => Some(most),
             // Always some for the others.
             Self::Logins => Some(most.min(settings.login_connections_max / 2).max(1)),
-            Self::Workers | Self::Operators | Self::Snapshot => None,
+            Self::Workers | Self::Operators | Self::Connectors | Self::Snapshot => None,
         }
     }
 
@@ -95,14 +106,16 @@ impl PoolKind {
     /// True if the server keeps the plans of its statements. Those of operators are planned for their
     /// criteria: a plan for any criteria reads all that the rarest one passes over.
     pub(super) const fn keeps_plans(self) -> bool {
-        !matches!(self, Self::Operators)
+        !matches!(self, Self::Operators | Self::Connectors)
     }
 
     /// Longest run of a statement.
     pub(super) const fn statement_timeout(self, settings: &settings::Database) -> Duration {
         Duration::from_millis(match self {
             Self::Workers | Self::Snapshot => settings.worker_statement_timeout_ms,
-            Self::Requests | Self::Logins | Self::Operators => settings.statement_timeout_ms,
+            Self::Requests | Self::Logins | Self::Operators | Self::Connectors => {
+                settings.statement_timeout_ms
+            }
         })
     }
 }

@@ -6,7 +6,7 @@ use rampart_tests::wire::Wire;
 
 /// Metrics that tell of an edge which is full, slow or behind, each with a series from the start: an alert on
 /// one that is not there never fires.
-const SATURATION: [&str; 40] = [
+const SATURATION: [&str; 41] = [
     "rampart_connections_open",
     "rampart_connections_max",
     "rampart_connections_idle",
@@ -30,6 +30,7 @@ const SATURATION: [&str; 40] = [
     r#"rampart_db_pool_wait_seconds_count{pool="logins"}"#,
     r#"rampart_db_pool_wait_seconds_count{pool="workers"}"#,
     r#"rampart_db_pool_wait_seconds_count{pool="operators"}"#,
+    r#"rampart_db_pool_wait_seconds_count{pool="connectors"}"#,
     r#"rampart_db_pool_wait_seconds_count{pool="snapshot"}"#,
     r#"rampart_db_statement_duration_seconds_count{pool="requests"}"#,
     r#"rampart_db_connections{pool="requests",state="busy"}"#,

@@ -1,0 +1,68 @@
+//! Connections to the database: calls of connectors that wait leave operators theirs, by which they take
+//! a connector's token away, and operators' calls leave connectors theirs.
+
+use futures::future::join_all;
+use rampart_tests::cluster::until_locks_are_awaited;
+use sqlx::{Postgres, Transaction, raw_sql};
+
+use super::*;
+
+/// Longest wait of a call for a connection, shorter than that of a statement for a lock: who finds no
+/// connection free is answered with 503.
+const ACQUIRE_TIMEOUT_MS: u64 = 5_000;
+
+async fn start() -> (TestContext, Connector, i64) {
+    let context = TestContext::with(|settings| {
+        settings.database.acquire_timeout_ms = ACQUIRE_TIMEOUT_MS;
+    })
+    .await;
+    let cards = Connector::new(&context, "cards", &["payment.create"]).await;
+    let connections = i64::from(context.core().settings.database.operator_connections_max);
+    (context, cards, connections)
+}
+
+/// Locks a table: every call for it waits until the transaction is rolled back.
+async fn lock(context: &TestContext, statement: &'static str) -> Transaction<'static, Postgres> {
+    let mut somebody = context.db().begin().await.unwrap();
+    raw_sql(statement).execute(&mut *somebody).await.unwrap();
+    somebody
+}
+
+#[tokio::test]
+async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
+    let (context, cards, connections) = start().await;
+    let somebody = lock(&context, "lock table connector_event in access exclusive mode").await;
+    let health = |number: i64| {
+        json!({"id": format!("h{number}"), "kind": "health", "occurredAt": "2026-03-01T12:00:00Z"})
+    };
+    let waiting = join_all((0..connections).map(|number| cards.event(health(number))));
+    let operators = async {
+        until_locks_are_awaited(context.db(), connections).await;
+        let rotate = json!({"overlapSeconds": 0});
+        let rotated = context.admin(Method::POST, "/admin/v1/connectors/cards/rotate", rotate);
+        rotated.await.assert_status(200);
+        somebody.rollback().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(waiting, operators);
+    for answer in answers {
+        answer.assert_status(200);
+    }
+    cards.event(health(connections)).await.assert_status(401);
+}
+
+#[tokio::test]
+async fn calls_of_operators_that_wait_leave_connectors_their_connections() {
+    let (context, cards, connections) = start().await;
+    let somebody = lock(&context, "lock table mail_outbox in access exclusive mode").await;
+    let mail = || context.admin(Method::GET, "/admin/v1/mail", json!({}));
+    let waiting = join_all((0..connections).map(|_| mail()));
+    let connector = async {
+        until_locks_are_awaited(context.db(), connections).await;
+        assert_eq!(cards.lease(1).await, Vec::<Value>::new());
+        somebody.rollback().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(waiting, connector);
+    for answer in answers {
+        answer.assert_status(200);
+    }
+}
