@@ -11,7 +11,8 @@ use nix::sys::signal::Signal;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::connect;
-use tokio::time::timeout;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{interval, timeout};
 
 /// Answers that the slow client leaves unread at once; more than may be in flight.
 const UNREAD: usize = 32;
@@ -23,6 +24,11 @@ const ENDLESS: &str = "3600";
 const TAKEN: usize = 10;
 /// Less than those ten seconds.
 const PACE_KEPT: Duration = Duration::from_secs(8);
+/// Documents that a reader of HTTP/1 asks for at once: more than the system's buffers hold.
+const DOCUMENTS: usize = 96;
+/// Bytes that it takes at a time, and the pause between two times: a document takes it seconds.
+const PART: usize = 8 * 1024;
+const PART_PAUSE: Duration = Duration::from_millis(100);
 /// Less than the 30 seconds that an answer has: what ends one before is its reader's pace.
 const END_MAX: Duration = Duration::from_secs(20);
 
@@ -118,6 +124,31 @@ async fn an_answer_has_its_time_whatever_the_pace_of_its_reader() {
         false
     };
     assert!(timeout(PACE_KEPT, end).await.expect("the time for an answer is bounded"));
+}
+
+#[tokio::test]
+async fn an_answer_of_http1_has_its_time_whatever_the_pace_of_its_reader() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.write_timeout_seconds", "1").set("edge.send_rate_min_bytes", "1");
+    })
+    .await;
+    let stream = connect(edge.address, "http/1.1").await.unwrap();
+    let (mut from, mut to) = tokio::io::split(stream);
+    let request = "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n";
+    let end = async {
+        to.write_all(request.repeat(DOCUMENTS).as_bytes()).await?;
+        to.flush().await?;
+        let mut pause = interval(PART_PAUSE);
+        loop {
+            pause.tick().await;
+            from.read_exact(&mut [0; PART]).await?;
+            // It fails once the connection has ended, however much of an answer is unread.
+            to.write_all(request.as_bytes()).await?;
+            to.flush().await?;
+        }
+    };
+    let ended: Result<std::io::Result<()>, _> = timeout(SOON, end).await;
+    assert!(ended.expect("the time for an answer is bounded").is_err());
 }
 
 #[tokio::test]
