@@ -1,5 +1,7 @@
 //! Callers of whom two have to agree to some requests.
 
+use futures::future::BoxFuture;
+
 use super::Endpoint;
 use crate::Core;
 use crate::auth::caller::{
@@ -15,12 +17,12 @@ pub trait Approver: Caller {
     ///
     /// # Errors
     /// When the caller may not ask for an approval; nobody else has one to ask for.
-    fn hold<E: Endpoint>(
-        &self,
-        _: &Core,
-        _: &Input,
-    ) -> impl Future<Output = Result<Option<Reply>>> + Send {
-        async { Ok(None) }
+    fn hold<'a, E: Endpoint>(
+        &'a self,
+        _: &'a Core,
+        _: &'a Input,
+    ) -> BoxFuture<'a, Result<Option<Reply>>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// Checks that a call which was carried out has used its approval up.

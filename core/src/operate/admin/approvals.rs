@@ -8,7 +8,8 @@ pub(super) mod withdraw;
 use std::borrow::Cow;
 use std::iter;
 
-use http::StatusCode;
+use futures::future::BoxFuture;
+use http::{Method, StatusCode};
 use ring::digest;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -34,13 +35,27 @@ const LISTED_DAYS: i32 = 30;
 const OPEN_MAX: i64 = 100;
 
 /// The form in which a call waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held<'a> {
-    /// The call's path, or one of the same meaning. It is kept for good, in the audit, and shown to
-    /// everybody: it must say nothing of a person.
-    pub(super) path: &'a str,
-    /// Roles of which the second person has each, besides one that the endpoint declares.
-    pub(super) roles: &'static [Role],
+    method: Method,
+    /// The endpoint's path.
+    route: &'static str,
+    path: &'a str,
+    roles: &'static [Role],
+}
+
+impl<'a> Held<'a> {
+    /// A call of an endpoint. `path` is the call's, or one of the same meaning: it is kept for good, in the
+    /// audit, and shown to everybody, so that it must say nothing of a person. The second person has each
+    /// of `roles`, besides one that the endpoint declares.
+    pub(super) fn of<E: Endpoint>(path: &'a str, roles: &'static [Role]) -> Self {
+        Self { method: E::METHOD, route: E::PATH, path, roles }
+    }
+
+    /// The name of the call in the audit.
+    fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
 }
 
 /// Holds a call back until a second operator has agreed. Gives the answer to a call that waits, and
@@ -50,20 +65,20 @@ pub(super) struct Held<'a> {
 /// # Errors
 /// 403 in a session of the version before, which has no identity; 409 when too many calls of this
 /// operator wait, or another operator of the same name waits with this one.
-pub(super) async fn hold<E: Endpoint>(
-    core: &Core,
-    input: &Input,
-    operator: &Operator,
-) -> Result<Option<Reply>> {
-    let call = Held { path: &input.head.path, roles: &[] };
-    hold_as::<E>(core, input, call, operator).await
+pub(super) fn hold<'a, E: Endpoint>(
+    core: &'a Core,
+    input: &'a Input,
+    operator: &'a Operator,
+) -> BoxFuture<'a, Result<Option<Reply>>> {
+    let call = Held::of::<E>(&input.head.path, &[]);
+    Box::pin(hold_as(core, input, call, operator))
 }
 
 /// As [`hold`], for a call that waits in this form.
 ///
 /// # Errors
 /// Those of [`hold`].
-pub(super) async fn hold_as<E: Endpoint>(
+pub(super) async fn hold_as(
     core: &Core,
     input: &Input,
     call: Held<'_>,
@@ -74,11 +89,11 @@ pub(super) async fn hold_as<E: Endpoint>(
     }
     let identity = operator.known_identity()?;
     let own = identities(core, Some(identity.clone())).await?;
-    if let Some(approval) = granted::<E>(core, input, call, operator, &own).await? {
+    if let Some(approval) = granted(core, input, &call, operator, &own).await? {
         operator.approve(approval);
         return Ok(None);
     }
-    let id = open::<E>(core, input, call, operator, &identity, &own).await?;
+    let id = open(core, input, &call, operator, &identity, &own).await?;
     let body = json!({
         "approval": id,
         "state": "pending",
@@ -138,10 +153,10 @@ pub(super) async fn identities(core: &Core, identity: Option<String>) -> Result<
 }
 
 /// The approval of this very call, if another operator has granted it.
-async fn granted<E: Endpoint>(
+async fn granted(
     core: &Core,
     input: &Input,
-    held: Held<'_>,
+    held: &Held<'_>,
     operator: &Operator,
     own: &[String],
 ) -> Result<Option<GrantedApproval>> {
@@ -158,19 +173,19 @@ async fn granted<E: Endpoint>(
     )
     .fetch_optional(&core.db)
     .await?;
-    Ok(granted.map(|id| GrantedApproval::new(id, call::<E>(held.path))))
+    Ok(granted.map(|id| GrantedApproval::new(id, held.name())))
 }
 
 /// The open approval of this call, a new one if there is none.
-async fn open<E: Endpoint>(
+async fn open(
     core: &Core,
     input: &Input,
-    held: Held<'_>,
+    held: &Held<'_>,
     operator: &Operator,
     identity: &str,
     own: &[String],
 ) -> Result<Uuid> {
-    let (id, digest, method) = (core.clock.uuid()?, digest_of_call(input, held), E::METHOD);
+    let (id, digest) = (core.clock.uuid()?, digest_of_call(input, held));
     let roles: Vec<_> = held.roles.iter().map(|role| role.as_str().to_owned()).collect();
     let sealed = core.keys.seal(&core.clock, &context(id), &shown(input))?;
     let mut tx = core.db.begin().await?;
@@ -194,8 +209,8 @@ async fn open<E: Endpoint>(
          returning approval_id",
         id,
         &digest[..],
-        method.as_str(),
-        E::PATH,
+        held.method.as_str(),
+        held.route,
         held.path,
         sealed,
         operator.actor(),
@@ -208,7 +223,7 @@ async fn open<E: Endpoint>(
     .fetch_optional(&mut *tx)
     .await?;
     if let Some(id) = opened {
-        let detail = json!({ "call": call::<E>(held.path) });
+        let detail = json!({ "call": held.name() });
         record(&mut tx, core, operator, "approval.request", id, detail).await?;
         tx.commit().await?;
         return Ok(id);
@@ -265,7 +280,7 @@ fn shown(input: &Input) -> Cow<'_, [u8]> {
 
 /// SHA-256 of everything that says what the call does, and of the roles that its second person needs by
 /// what is stored now.
-fn digest_of_call(input: &Input, held: Held<'_>) -> [u8; 32] {
+fn digest_of_call(input: &Input, held: &Held<'_>) -> [u8; 32] {
     let Head { method, query, .. } = &input.head;
     let mut context = digest::Context::new(&digest::SHA256);
     let parts = [method.as_str(), held.path, query.as_deref().unwrap_or_default()];
@@ -289,10 +304,6 @@ fn unsigned(input: &Input) -> Cow<'_, [u8]> {
     let mut document = Value::Object(members);
     document.sort_all_objects();
     Cow::Owned(document.to_string().into_bytes())
-}
-
-fn call<E: Endpoint>(path: &str) -> String {
-    format!("{} {path}", E::METHOD)
 }
 
 /// The context that a body is sealed for.

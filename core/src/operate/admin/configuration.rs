@@ -147,8 +147,8 @@ impl Endpoint for ApplyConfiguration {
         check_roles(operator, roles)?;
         // A call is held once.
         let _ = application.agreed.set(roles);
-        let call = Held { path: &input.head.path, roles };
-        approvals::hold_as::<Self>(core, input, call, operator).await
+        let call = Held::of::<Self>(&input.head.path, roles);
+        approvals::hold_as(core, input, call, operator).await
     }
 
     async fn call(

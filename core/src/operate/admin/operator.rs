@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
 use http::StatusCode;
 use rampart_types::UserId;
 use serde_json::Value;
@@ -245,8 +246,12 @@ impl Caller for Operator {
 }
 
 impl Approver for Operator {
-    async fn hold<E: Endpoint>(&self, core: &Core, input: &Input) -> Result<Option<Reply>> {
-        approvals::hold::<E>(core, input, self).await
+    fn hold<'a, E: Endpoint>(
+        &'a self,
+        core: &'a Core,
+        input: &'a Input,
+    ) -> BoxFuture<'a, Result<Option<Reply>>> {
+        approvals::hold::<E>(core, input, self)
     }
 
     async fn settle(&self, core: &Core) -> Result<()> {

@@ -72,8 +72,8 @@ impl Endpoint for UpdateAccount {
         }
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
-        let call = Held { path: &path, roles: &[] };
-        approvals::hold_as::<Self>(core, input, call, operator).await
+        let call = Held::of::<Self>(&path, &[]);
+        approvals::hold_as(core, input, call, operator).await
     }
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<AccountView>> {
