@@ -35,7 +35,8 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
-    /// Deliveries to an endpoint, newest first, before this one if it is given.
+    /// Deliveries to an endpoint, newest first, before this one if it is given: one more than the
+    /// page takes, to detect a next page.
     pub(super) async fn of_endpoint(
         conn: &mut Connection,
         client: ClientId,
@@ -57,7 +58,7 @@ impl Delivered {
             client.uuid(),
             endpoint.uuid(),
             before,
-            i64::try_from(PAGE_DELIVERIES).unwrap_or(i64::MAX),
+            i64::try_from(PAGE_DELIVERIES + 1).unwrap_or(i64::MAX),
         )
         .fetch_all(conn)
         .await?;

@@ -32,7 +32,9 @@ impl StaffPage for Show {
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let kind = EventType::from_name(&visit.query("type"));
         let before = visit.query("before").parse().ok();
-        let events = Listed::load(visit, kind, before).await?;
+        let mut events = Listed::load(visit, kind, before).await?;
+        let more = events.len() > PAGE_EVENTS;
+        events.truncate(PAGE_EVENTS);
         let columns = [Column::Text("Time"), Column::Text("Type"), Column::Text("Order")];
         let rows: Vec<_> = events.iter().map(Listed::row).collect();
         let body = html! {
@@ -42,12 +44,10 @@ impl StaffPage for Show {
             } @else {
                 (table("Events, newest first", &columns, &rows))
             }
-            @if events.len() == PAGE_EVENTS {
-                @if let Some(last) = events.last() {
-                    p {
-                        a href={ (PATH) "?before=" (last.id) "&type=" (kind.map_or("", EventType::as_str)) } {
-                            "Earlier events"
-                        }
+            @if let Some(last) = events.last().filter(|_| more) {
+                p {
+                    a href={ (PATH) "?before=" (last.id) "&type=" (kind.map_or("", EventType::as_str)) } {
+                        "Earlier events"
                     }
                 }
             }
@@ -76,6 +76,7 @@ struct Listed {
 }
 
 impl Listed {
+    /// One more than the page takes, to detect a next page.
     async fn load(
         visit: &Visit<'_>,
         kind: Option<EventType>,
@@ -83,7 +84,7 @@ impl Listed {
     ) -> Result<Vec<Self>> {
         let (client, db) = (visit.session.client.id().uuid(), &visit.core.db);
         let before = before.unwrap_or(Uuid::max());
-        let limit = i64::try_from(PAGE_EVENTS).unwrap_or(i64::MAX);
+        let limit = i64::try_from(PAGE_EVENTS + 1).unwrap_or(i64::MAX);
         // One statement for each index: the server may keep one plan for every value.
         let events = match kind.map(EventType::as_str) {
             None => {

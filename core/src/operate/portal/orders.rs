@@ -36,14 +36,14 @@ impl StaffPage for Show {
 
     async fn answer(visit: &Visit<'_>) -> Result<Reply> {
         let filter = Filter::read(visit);
-        let orders = Listed::load(visit, &filter).await?;
+        let mut orders = Listed::load(visit, &filter).await?;
+        let more = orders.len() > PAGE_ORDERS;
+        orders.truncate(PAGE_ORDERS);
         let body = html! {
             (filter.form())
             (orders_table(visit, &orders, filter.meaning_of_none()))
-            @if orders.len() == PAGE_ORDERS {
-                @if let Some(last) = orders.last() {
-                    p { a href=(filter.link(last.order_id)) { "Earlier orders" } }
-                }
+            @if let Some(last) = orders.last().filter(|_| more) {
+                p { a href=(filter.link(last.order_id)) { "Earlier orders" } }
             }
         };
         Ok(visit.page(PATH, "Orders", &body))
@@ -116,7 +116,8 @@ pub(super) struct Listed {
 }
 
 /// The newest orders of both sides that the filter leaves, of those that `$led_by` says: a condition
-/// with `and` that leads to an index and so stands first. Its own argument is `$5`.
+/// with `and` that leads to an index and so stands first. Its own argument is `$5`. One more than a
+/// page takes, to detect a next page.
 macro_rules! newest {
     ($visit:expr, $filter:expr, $led_by:literal $(, $argument:expr)?) => {
         sqlx::query_as!(
@@ -147,7 +148,7 @@ macro_rules! newest {
                  order by created_at desc, order_id desc limit $2) \
              ) as orders order by created_at desc, order_id desc limit $2",
             $visit.session.client.id().uuid(),
-            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
+            i64::try_from(PAGE_ORDERS + 1).unwrap_or(i64::MAX),
             $filter.status.map(OrderStatus::as_str),
             $filter.before.map(OrderId::number)
             $(, $argument)?
@@ -158,7 +159,7 @@ macro_rules! newest {
 }
 
 impl Listed {
-    /// The partner's orders, newest first.
+    /// The partner's orders, newest first: one more than a page takes.
     async fn load(visit: &Visit<'_>, filter: &Filter) -> Result<Vec<Self>> {
         if !filter.name.is_empty() {
             return Self::named(visit, filter).await;
@@ -209,7 +210,7 @@ impl Listed {
             filter.status.map(OrderStatus::as_str),
             filter.before.map(OrderId::number),
             NAMED_MAX,
-            i64::try_from(PAGE_ORDERS).unwrap_or(i64::MAX),
+            i64::try_from(PAGE_ORDERS + 1).unwrap_or(i64::MAX),
         )
         .fetch_all(&visit.core.db)
         .await?;
@@ -218,7 +219,9 @@ impl Listed {
 
     /// The latest orders of a user.
     pub(super) async fn of_user(visit: &Visit<'_>, user: Uuid) -> Result<Vec<Self>> {
-        Ok(newest!(visit, Filter::default(), "user_id = $5 and ", user))
+        let mut orders = newest!(visit, Filter::default(), "user_id = $5 and ", user);
+        orders.truncate(PAGE_ORDERS);
+        Ok(orders)
     }
 }
 

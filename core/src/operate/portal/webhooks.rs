@@ -303,8 +303,10 @@ async fn endpoint_page(visit: &Visit<'_>, error: Option<&str>) -> Result<Reply> 
         return Ok(visit.not_found());
     };
     let before = visit.query("before").parse().ok();
-    let sent = Delivered::of_endpoint(&mut conn, client, endpoint.id, before).await?;
+    let mut sent = Delivered::of_endpoint(&mut conn, client, endpoint.id, before).await?;
     drop(conn);
+    let more = sent.len() > PAGE_DELIVERIES;
+    sent.truncate(PAGE_DELIVERIES);
     let path = path_of(endpoint.id);
     let errors: Vec<_> = error.iter().map(|error| ("since", *error)).collect();
     let body = html! {
@@ -326,10 +328,8 @@ async fn endpoint_page(visit: &Visit<'_>, error: Option<&str>) -> Result<Reply> 
         (actions(visit, &endpoint, error))
         h2 { "Deliveries" }
         (deliveries_table(&sent))
-        @if sent.len() == PAGE_DELIVERIES {
-            @if let Some(last) = sent.last() {
-                p { a href={ (path) "?before=" (last.id) } { "Earlier deliveries" } }
-            }
+        @if let Some(last) = sent.last().filter(|_| more) {
+            p { a href={ (path) "?before=" (last.id) } { "Earlier deliveries" } }
         }
     };
     let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
