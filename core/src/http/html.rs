@@ -30,7 +30,7 @@ use rampart_types::ReturnUrl;
 /// The style sheet of every page, tokens first; its digest is in the content security policy.
 const STYLE: &str = concat!(include_str!("html/tokens.css"), include_str!("html/components.css"));
 /// Our script of pages that are better with one: times in the reader's zone, names of regions in the
-/// reader's language, copying, countdowns.
+/// reader's language, copying, countdowns, forms that a double click sends once.
 pub(crate) const PAGE_SCRIPT: &str = include_str!("html/page.js");
 
 static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));

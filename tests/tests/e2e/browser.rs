@@ -96,6 +96,25 @@ async fn times_are_written_as_in_the_readers_region() {
     }
 }
 
+#[tokio::test]
+async fn a_double_click_sends_a_form_once() {
+    // Two clicks on the page's first form, none of which leaves the page; those that would have.
+    const SENT: &str = "let sent = 0;
+        addEventListener('submit', (event) => {
+            if (!event.defaultPrevented) sent += 1;
+            event.preventDefault();
+        });
+        for (let click = 0; click < 2; click += 1) document.querySelector('form').requestSubmit();
+        return sent";
+    let edge = Edge::start().await;
+    let partner = edge.partner("browsed").await.authenticated().await;
+    let confirmed = order(&partner).await.json();
+    let browser = Browser::start().await;
+    browser.open(confirmed["paymentUrl"].as_str().unwrap()).await;
+    browser.has("button[value=pay]").await;
+    assert_eq!(browser.run(SENT).await, 1);
+}
+
 async fn docs(browser: &Browser, edge: &Edge) {
     browser.open(&edge.url("/docs")).await;
     let rows = browser.run("return document.querySelectorAll('#index li').length").await;

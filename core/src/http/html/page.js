@@ -3,6 +3,13 @@ const said = document.createElement("p");
 said.setAttribute("role", "status");
 said.className = "skip";
 document.body.append(said);
+// The second click of a double click sends no form again: its answer would take the place of the first one's.
+let lastSubmit = {};
+document.addEventListener("submit", (event) => {
+  const isSecond = event.target === lastSubmit.form && event.timeStamp - lastSubmit.at < 1000;
+  if (isSecond) event.preventDefault();
+  else lastSubmit = { form: event.target, at: event.timeStamp };
+});
 // Times are written as in the region of the path, or else in that of the reader's browser, as long as the
 // page's language is spoken there.
 const isSpoken = (tag) => tag?.split("-")[0] === document.documentElement.lang;
