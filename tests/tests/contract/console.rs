@@ -5,6 +5,7 @@ mod connectors;
 mod files;
 mod forms;
 mod market;
+mod offered;
 mod operators;
 mod pages;
 mod partners;

@@ -34,7 +34,7 @@ pub(super) struct Action {
     /// Members that the call always has.
     pub(super) fixed: &'static [(&'static str, &'static str)],
     pub(super) is_destructive: bool,
-    /// Values of the subject's `status` in which it is offered; any, if there are none.
+    /// Values of the subject's `status` or `state` in which it is offered; any, if there are none.
     pub(super) when: &'static [&'static str],
     /// Members of the subject with the values, shown as text, for which alone it is offered; an
     /// empty text is none.
@@ -132,8 +132,8 @@ impl Action {
     }
 
     fn is_offered(&self, visit: &Visit<'_>, subject: &Value) -> bool {
-        let status = view::text(subject, "/status");
-        let fits = self.when.is_empty() || self.when.contains(&&*status);
+        let state = ["/status", "/state"].map(|pointer| view::text(subject, pointer));
+        let fits = self.when.is_empty() || state.iter().any(|one| self.when.contains(&&**one));
         let mut members = self.members.iter();
         let has = members.all(|(pointer, value)| view::text(subject, pointer) == *value);
         fits && has && self.is_permitted(visit)

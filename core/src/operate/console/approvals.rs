@@ -100,6 +100,7 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
 
 fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
     let (id, is_own) = (text(approval, "/id"), is_own(approval));
+    let may_agree = visit.may_agree(&text(approval, "/method"), &text(approval, "/path"));
     let is_state = |name: &str| approval["state"] == name;
     html! {
         section.panel #(id) {
@@ -112,10 +113,10 @@ fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
             }
             (facts(visit, approval, FACTS))
             p.row {
-                @if is_state("pending") && !is_own {
+                @if is_state("pending") && !is_own && may_agree {
                     a.action href={ (SECTION) "/" (id) "/grant" } { "Agree" }
                 }
-                @if is_state("pending") || is_state("granted") {
+                @if (is_state("pending") || is_state("granted")) && (is_own || may_agree) {
                     a.action href={ (SECTION) "/" (id) "/refuse" } {
                         @if is_own { "Withdraw" } @else { "Refuse" }
                     }

@@ -97,6 +97,7 @@ pub(super) const OPERATOR: Subject = Subject {
                 .kind(Kind::Integer)
                 .hint("A day if left out."),
         ])
+        .having(&[("/mayChangeTokens", "yes")])
         .answering(),
     ],
 };
@@ -224,7 +225,9 @@ pub(super) async fn show(
     query: &Typed,
     subject: &Subject,
 ) -> Result<Page, Refused> {
-    let operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
+    let mut operator = visit.find(OPERATORS.call, |operator| operator["name"] == name).await?;
+    let may_change_tokens = visit.session.operator.check_tokens_of(name).is_ok();
+    operator["mayChangeTokens"] = may_change_tokens.into();
     let ids = [name.to_owned()];
     let tokens = operator["tokens"].as_array().cloned().unwrap_or_default();
     let (sessions, more_sessions) = visit.rows(&fill(SESSIONS.call, &ids)).await?;
@@ -240,7 +243,7 @@ pub(super) async fn show(
         (titled_table(visit, "Tokens", &tokens, TOKENS.columns))
         @if !tokens.is_empty() { (TOKENS.export(&ids, query)) }
         p.row {
-            @for token in &tokens {
+            @for token in tokens.iter().filter(|_| may_change_tokens) {
                 a.action href={ "/console/operators/" (segment(name)) "/tokens/" (text(token, "/id")) "/revoke" } {
                     "Revoke the token of " (moment(&text(token, "/createdAt")))
                 }

@@ -188,7 +188,8 @@ pub(super) const PARTNER: Subject = Subject {
                 Input::new("complianceGates.wallet", "Wallets").kind(GATES),
             ]),
         Action::new("go-live", "Go live", UPDATE, "Its orders are of real money and coins from then on, for good. A second operator must agree.")
-            .fixed(&[("mode", "live")]).destructive().counting("partner={}", DEPENDENTS),
+            .fixed(&[("mode", "live")]).destructive().having(&[("/mode", "test")])
+            .counting("partner={}", DEPENDENTS),
         Action::new("suspend", "Suspend", UPDATE, "None of its credentials is accepted, and none of its users can order, within a second.")
             .fixed(&[("status", "suspended")]).destructive().when(&["active"])
             .counting("partner={}", DEPENDENTS),

@@ -107,7 +107,8 @@ pub(super) const PAYMENT: Subject = Subject {
             "The order goes on as if the payment had named it. This cannot be taken back. Above the \
              limit of one operator, and for coins, a second one must agree.",
         )
-        .with(&[Input::new("orderId", "Order").kind(Kind::Integer).required()]),
+        .with(&[Input::new("orderId", "Order").kind(Kind::Integer).required()])
+        .when(&["suspense", "unmatched"]),
         Action::new(
             "refund", "Refund",
             Verb::Post.call("/admin/v1/payments/{id}/refund"),

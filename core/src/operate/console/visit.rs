@@ -163,6 +163,14 @@ impl Visit<'_> {
         route.is_some_and(|route| self.session.operator.check(route.roles).is_ok())
     }
 
+    /// True if a role of the operator lets them agree to this call of another one, by its path with
+    /// values in it; also if no call has that form any more.
+    pub(super) fn may_agree(&self, method: &str, path: &str) -> bool {
+        let mut routes = self.core.operators_api.endpoints.iter();
+        let route = routes.find(|route| route.method == *method && has_form(route.path, path));
+        route.is_none_or(|route| self.session.operator.check(route.approvers).is_ok())
+    }
+
     fn route(&self, method: &Method, path: &str) -> Option<&Route> {
         let mut routes = self.core.operators_api.endpoints.iter();
         routes.find(|route| route.method == *method && route.path == path)
@@ -197,6 +205,14 @@ pub(super) fn fill(pattern: &str, values: &[String]) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
+/// True for a path that values make of this pattern.
+fn has_form(pattern: &str, path: &str) -> bool {
+    let (expected, segments) = (pattern.split('/'), path.split('/'));
+    let mut pairs = expected.clone().zip(segments.clone());
+    expected.count() == segments.count()
+        && pairs.all(|(expected, segment)| expected.starts_with('{') || expected == segment)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,5 +240,7 @@ mod tests {
         let values = ["a/b".to_owned(), "ü?".to_owned()];
         assert_eq!(fill("/x/{slug}/y/{id}/z", &values), "/x/a%2Fb/y/%C3%BC%3F/z");
         assert_eq!(fill("/x", &values), "/x");
+        assert!(has_form("/x/{slug}/y", "/x/a%2Fb/y") && has_form("/x", "/x"));
+        assert!(!has_form("/x/{slug}/y", "/x/a/b") && !has_form("/x/{slug}", "/x/a/y"));
     }
 }

@@ -57,7 +57,7 @@ impl Endpoint for IssueOperatorToken {
         lifetime(new.expires_in_seconds)?;
         overlap::seconds(new.overlap_seconds)?;
         let name = input.param("name").to_owned();
-        check_owner(operator, &name)?;
+        operator.check_tokens_of(&name)?;
         Ok((name, new))
     }
 
@@ -137,7 +137,7 @@ impl Endpoint for RevokeOperatorToken {
 
     fn read(input: &Input, operator: &Operator) -> Result<(String, Uuid)> {
         let name = input.param("name").to_owned();
-        check_owner(operator, &name)?;
+        operator.check_tokens_of(&name)?;
         let id = input.param("id").parse().map_err(|_| Denial::not_found("token"))?;
         Ok((name, id))
     }
@@ -165,9 +165,4 @@ impl Endpoint for RevokeOperatorToken {
         tx.commit().await?;
         Ok(NoContent)
     }
-}
-
-/// Lets operators at their own tokens, and owners at everybody's.
-fn check_owner(operator: &Operator, name: &str) -> Result<()> {
-    if operator.has_row(name) { Ok(()) } else { operator.check(&[Role::Owner]) }
 }
