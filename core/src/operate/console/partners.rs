@@ -196,9 +196,11 @@ pub(super) const PARTNER: Subject = Subject {
         Action::new("activate", "Activate", UPDATE, "Its credentials are accepted again.")
             .fixed(&[("status", "active")]).when(&["suspended"]),
         Action::new("require-signatures", "Require signatures", UPDATE, "Its policies change by what an operator's key has signed alone.")
-            .fixed(&[("policySignatureRequired", "true")]),
+            .fixed(&[("policySignatureRequired", "true")])
+            .having(&[("/policySignatureRequired", "no")]),
         Action::new("waive-signatures", "Waive signatures", UPDATE, "Its policies change without signatures again. This itself must be signed.")
             .with(&[SIGNER, STATEMENT, SIGNATURE]).fixed(&[("policySignatureRequired", "false")])
+            .having(&[("/policySignatureRequired", "yes")])
             .signed("policy.waive-signature", &["partner"]),
         Action::new("issue-key", "Issue an API key", Verb::Post.call("/admin/v1/partners/{slug}/api-keys"), "The key is shown once, on the next page.")
             .with(&[

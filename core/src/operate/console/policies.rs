@@ -65,7 +65,8 @@ pub(super) const POLICY: Subject = Subject {
             "The active version serves everybody.",
         )
         .with(BECAUSE)
-        .signed("policy.end-trial", OF_POLICY),
+        .signed("policy.end-trial", OF_POLICY)
+        .having(&[("/isOnTrial", "yes")]),
         Action::new(
             "remove",
             "Return to the built-in rule",
@@ -74,6 +75,7 @@ pub(super) const POLICY: Subject = Subject {
         )
         .with(BECAUSE)
         .signed("policy.remove", OF_POLICY)
+        .having(&[("/isServing", "yes")])
         .destructive()
         .counting(
             "partner={}&policy={}",
@@ -228,7 +230,6 @@ const CHANGES: &[(&str, Cell)] = &[
     ("Version", Cell::Text("/detail/version")),
     ("Reason", Cell::Text("/detail/reason")),
 ];
-
 /// The page of a kind of policy.
 pub(super) async fn show(
     visit: &Visit<'_>,
@@ -239,7 +240,10 @@ pub(super) async fn show(
 ) -> Result<Page, Refused> {
     let ids = [slug.to_owned(), kind.to_owned()];
     let url = format!("/admin/v1/partners/{}/policies/{}", segment(slug), segment(kind));
-    let policy = visit.get(&url).await?;
+    let mut policy = visit.get(&url).await?;
+    let (is_active, is_on_trial) = (!policy["active"].is_null(), policy["trial"].is_object());
+    policy["isOnTrial"] = is_on_trial.into();
+    policy["isServing"] = (is_active || is_on_trial).into();
     let rows = |name: &str| policy[name].as_array().cloned().unwrap_or_default();
     let path = format!("{SECTION}/{}/policies/{}", segment(slug), segment(kind));
     let trial = &policy["trial"];
@@ -247,12 +251,12 @@ pub(super) async fn show(
     let body = html! {
         (outcome(query, subject.actions))
         p { a href={ (SECTION) "/" (segment(slug)) } { "Partner " (slug) } }
-        @if policy["active"].is_null() {
+        @if !is_active {
             (note(Tone::Info, &html! { "No version is active: the built-in rule serves." }))
         }
         (facts(visit, &policy, POLICY.facts))
         (POLICY.actions(visit, &ids, &policy))
-        @if trial.is_object() {
+        @if is_on_trial {
             h2 { "On trial: version " (text(trial, "/version")) }
             div.stats {
                 @let share = text(trial, "/percentage");
@@ -271,7 +275,9 @@ pub(super) async fn show(
                 @let number = text(version, "/version");
                 @if VERSION.may(visit, "activate") && version["active"] != true {
                     a.action href={ (path) "/versions/" (number) "/activate" } { "Activate " (number) }
-                    a.action href={ (path) "/versions/" (number) "/shadow" } { "Shadow " (number) }
+                    @if is_active {
+                        a.action href={ (path) "/versions/" (number) "/shadow" } { "Shadow " (number) }
+                    }
                 }
                 @if visit.may(&Method::POST, DRY_RUN) {
                     a.action href={ (path) "/versions/" (number) "/dry-run?version=" (number) } {

@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::action::{Action, Subject, Verb, outcome};
@@ -58,8 +58,10 @@ pub(super) const REVIEW: Subject = Subject {
             "Claim",
             Verb::Post.call(PATH),
             "Nobody else can claim it for half an hour; you can claim it again.",
-        ),
-        Action::new("release", "Give back", Verb::Delete.call(PATH), "Somebody else can claim it."),
+        )
+        .having(&[("/mayClaim", "yes")]),
+        Action::new("release", "Give back", Verb::Delete.call(PATH), "Somebody else can claim it.")
+            .having(&[("/mayRelease", "yes")]),
     ],
 };
 
@@ -124,6 +126,10 @@ pub(super) async fn show(
     let me = visit.session.operator.actor();
     let is_free = |row: &&Value| row["claimedBy"].as_str().is_none_or(|by| by == me);
     let next = queue.iter().find(|row| !is_this(row) && is_free(row));
+    let claim = json!({
+        "mayClaim": this.iter().any(|row| is_free(&row)),
+        "mayRelease": this.iter().any(|row| row["claimedBy"] == me),
+    });
     let screenings = match visit.may(&Method::GET, "/admin/v1/screenings") {
         true => visit.rows(&screenings_of(subject, id)).await?.0,
         false => Vec::new(),
@@ -132,7 +138,7 @@ pub(super) async fn show(
         (outcome(query, REVIEW.actions))
         @if this.is_empty() { p { "It waits for nobody any more." } }
         (titled_table(visit, "Waiting", &this, COLUMNS))
-        (REVIEW.actions(visit, &ids, &Value::Null))
+        (REVIEW.actions(visit, &ids, &claim))
         @if let Some(dossier) = &dossier { (dossier) }
         (titled_table(visit, "Screenings", &screenings, SCREENINGS))
         p.row {

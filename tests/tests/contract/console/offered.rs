@@ -1,5 +1,6 @@
 //! Actions that pages offer: those that the operator may do, and that can be done.
 
+use rampart_tests::guests::component;
 use rampart_tests::order_fixture::OrderFixture;
 
 use super::*;
@@ -64,4 +65,73 @@ async fn a_live_partner_does_not_go_live_again() {
     sqlx::query(live).execute(context.db()).await.unwrap();
     let page = ada.get(path).await.assert(200, &format!("href=\"{path}/suspend\""));
     assert!(!page.text.contains(&link), "{}", page.text);
+}
+
+#[tokio::test]
+async fn signatures_are_required_once_and_waived_where_they_are() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let path = "/console/partners/acme";
+    for is_required in [false, true] {
+        let required = "update client set policy_signature_required = $1 where slug = 'acme'";
+        sqlx::query(required).bind(is_required).execute(context.db()).await.unwrap();
+        let page = ada.get(path).await.assert(200, "Policies need signatures");
+        let offers = |name: &str| page.text.contains(&format!("href=\"{path}/{name}\""));
+        let offered = (offers("require-signatures"), offers("waive-signatures"));
+        assert_eq!(offered, (!is_required, is_required), "{}", page.text);
+    }
+}
+
+#[tokio::test]
+async fn a_trial_is_ended_and_a_policy_removed_where_there_is_one() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let (path, call) =
+        ("/console/partners/acme/policies/fee", "/admin/v1/partners/acme/policies/fee");
+    let offered = async || {
+        let page = ada.get(path).await.assert(200, "Policy fee of acme");
+        ["end-trial", "remove", "versions/2/shadow"]
+            .map(|name| page.text.contains(&format!("href=\"{path}/{name}\"")))
+    };
+    assert_eq!(offered().await, [false; 3]);
+    let push = async || {
+        let pushed = context.admin_bytes(Method::PUT, call, component("tiered-fee")).await;
+        pushed.assert_status(200);
+    };
+    push().await;
+    assert_eq!(offered().await, [false, true, false]);
+    push().await;
+    let change = async |method: Method, path: &str| {
+        let done = context.admin(method, &format!("{call}{path}"), json!({})).await;
+        assert!(done.status() < 300, "{path}: {}", done.text());
+    };
+    change(Method::POST, "/rollback").await;
+    assert_eq!(offered().await, [false, true, true]);
+    change(Method::POST, "/versions/2/shadow").await;
+    assert_eq!(offered().await, [true, true, true]);
+    change(Method::DELETE, "").await;
+    assert_eq!(offered().await, [false; 3]);
+}
+
+#[tokio::test]
+async fn a_claim_is_offered_where_it_can_be_made_and_given_back() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    order.event(&context, "hold").await.assert_status(200);
+    let ada = Browser::of(&context, "ada", &["compliance"]).await;
+    let bob = Browser::of(&context, "bob", &["compliance"]).await;
+    let path = format!("/console/reviews/order/{}", order.id);
+    let offered = async |browser: &Browser<'_>| {
+        let page = browser.get(&path).await.assert(200, "Review of order");
+        ["claim", "release"].map(|name| page.text.contains(&format!("href=\"{path}/{name}\"")))
+    };
+    assert_eq!(offered(&ada).await, [true, false]);
+    ada.submit(&format!("{path}/claim"), &[]).await.assert(303, "");
+    assert_eq!((offered(&ada).await, offered(&bob).await), ([true, true], [false, false]));
+    order.event(&context, "release").await.assert_status(200);
+    assert_eq!(offered(&ada).await, [false, false]);
 }
