@@ -230,6 +230,16 @@ const CHANGES: &[(&str, Cell)] = &[
     ("Version", Cell::Text("/detail/version")),
     ("Reason", Cell::Text("/detail/reason")),
 ];
+/// Live calls that logged something.
+const LOGGED: &[(&str, Cell)] = &[
+    ("When", Cell::Time("/at")),
+    ("Version", Cell::Text("/version")),
+    ("Request", Cell::Text("/requestId")),
+    ("Lines", Cell::Lines("/lines", &["/level", "/text"])),
+    ("Lines left out", Cell::Text("/linesDropped")),
+    ("Calls left out before", Cell::Text("/callsDropped")),
+];
+
 /// The page of a kind of policy.
 pub(super) async fn show(
     visit: &Visit<'_>,
@@ -286,6 +296,7 @@ pub(super) async fn show(
                 }
             }
         }
+        (titled_table(visit, "Log of live calls", &rows("log"), LOGGED))
         (titled_table(visit, "History", &rows("changes"), CHANGES))
     };
     Ok(Page::new(format!("Policy {kind} of {slug}"), SECTION, body))

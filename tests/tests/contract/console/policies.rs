@@ -146,6 +146,20 @@ async fn a_shadow_run_is_seen_beside_the_active_version_field_by_field() {
     assert!(!page.text.contains("&quot;rule&quot;"), "{}", page.text);
 }
 
+#[tokio::test]
+async fn the_log_of_live_calls_is_shown() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let logged = "insert into policy_log (client_id, kind, slot, version, request_id, lines, at) \
+        select client_id, 'fee', 0, 1, 'request-7', \
+            '[{\"level\": \"warn\", \"text\": \"no tier\"}]', now() \
+        from client where slug = 'acme'";
+    sqlx::query(logged).execute(context.db()).await.unwrap();
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let page = ada.get(POLICY).await.assert(200, "Log of live calls");
+    page.assert(200, "request-7").assert(200, "warn no tier");
+}
+
 /// The browser of an operator whose key signs the changes of a partner that needs signatures.
 async fn signer(context: &TestContext) -> (Browser<'_>, Ed25519KeyPair) {
     context.partner("acme").await;
