@@ -16,7 +16,7 @@ use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::form_errors::{FormErrors, TypedForm};
-use crate::http::html::{Page, dead_link};
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, Input};
@@ -255,9 +255,10 @@ impl Link {
             (body)
             @if let Some(back) = self.account_link(core) { (back) }
         };
-        Page::new(self.texts, &core.settings.pages, &title)
-            .branded(&tenant.name, &tenant.brand)
-            .render(status, &body)
+        let page = Page::new(self.texts, &core.settings.pages, &title)
+            .branded(&tenant.name, &tenant.brand);
+        let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
+        Page { scripts, ..page }.render(status, &body)
     }
 
     fn is_served(&self, core: &Core) -> bool {
