@@ -17,7 +17,7 @@ use crate::money::connectors::sandbox::purchases::simulate;
 use crate::partners::staff::StaffRole;
 use crate::platform::error::{Denial, Error, Result};
 use crate::trading::orders::confirm::{self, Confirm};
-use crate::trading::orders::status::NotApplied;
+use crate::trading::orders::status::{NotApplied, OrderStatus, takes};
 use crate::trading::quotes::Side;
 use crate::trading::quotes::create::{BuyV1, Request};
 use crate::trading::sandbox::{Scenario, SimulatedEvent};
@@ -227,14 +227,16 @@ impl StaffPage for SimulateEvent {
     }
 }
 
-/// The simulated events of a test order, on its page.
-pub(super) fn events_form(visit: &Visit<'_>, order: OrderId) -> Markup {
+/// The simulated events that a test order in this state takes, on its page.
+pub(super) fn events_form(visit: &Visit<'_>, order: OrderId, status: OrderStatus) -> Markup {
     let is_seen = visit.session.client.tenant.is_test() && DEVELOPERS.contains(&visit.session.role);
+    let events = SimulatedEvent::ALL.into_iter().filter(|event| takes(status, event.cause()));
+    let names: Vec<_> = events.map(SimulatedEvent::as_str).collect();
     html! {
-        @if is_seen {
+        @if is_seen && !names.is_empty() {
             h2 { "Simulate an event" }
             div.row {
-                @for name in SimulatedEvent::NAMES {
+                @for name in names {
                     (visit.button_to(&format!("{PATH}/orders/{}/{name}", order.number()), name))
                 }
             }

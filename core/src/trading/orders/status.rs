@@ -11,7 +11,7 @@ pub(crate) use self::change::next_transition;
 pub(crate) use self::change::{
     Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded, permit,
 };
-pub(crate) use self::machine::{Transition, transition};
+pub(crate) use self::machine::{Transition, takes, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
 use crate::platform::error::sqlstate::Retryable;

@@ -183,8 +183,13 @@ async fn a_test_order_follows_its_scenario_and_takes_events() {
     assert!(page.assert_status(200).text().contains("sandbox-held-"), "{}", page.text());
     let number = order.rsplit('/').next().unwrap();
     let event = |name: &str| format!("/portal/sandbox/orders/{number}/{name}");
+    // Those that it takes in its state.
+    let offers = |name: &str| page.text().contains(&format!("action=\"{}\"", event(name)));
+    assert_eq!(["cancel", "release"].map(offers), [true, false], "{}", page.text());
     staff.submit(&event("cancel"), &[]).await.assert_status(303);
-    assert!(staff.get(&order).await.text().contains("cancelled"));
+    let page = staff.get(&order).await;
+    assert!(page.text().contains("cancelled"), "{}", page.text());
+    assert!(!page.text().contains("Simulate an event"), "{}", page.text());
     staff.submit(&event("release"), &[]).await.assert_status(409);
     staff.submit(&event("nonsense"), &[]).await.assert_status(404);
     staff.submit("/portal/sandbox/orders", &[("scenario", "none")]).await.assert_status(404);

@@ -13,6 +13,7 @@ use crate::http::html::components::{Fact, time, timeline};
 use crate::http::language::Language;
 use crate::http::reply::Reply;
 use crate::platform::error::Result;
+use crate::trading::orders::status::OrderStatus;
 use crate::trading::price_terms::format_price;
 use rampart_types::OrderId;
 
@@ -54,11 +55,12 @@ impl StaffPage for ShowOne {
         .await?;
         let Some(order) = found else { return Ok(visit.not_found()) };
         let steps = steps(visit, id).await?;
+        let bought = OrderStatus::from_name(&order.status).filter(|_| order.side == "buy");
         let body = html! {
             (order.markup(visit))
             h2 { "Timeline" }
             (timeline(&steps))
-            @if order.side == "buy" { (events_form(visit, id)) }
+            @if let Some(status) = bought { (events_form(visit, id, status)) }
         };
         Ok(visit.page(PATH, &format!("Order {}", id.number()), &body))
     }

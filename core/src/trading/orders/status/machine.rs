@@ -59,6 +59,11 @@ pub(super) const TRANSITIONS: &[Transition] = {
     ]
 };
 
+/// True if an order in this state takes an event of this cause.
+pub(crate) fn takes(status: OrderStatus, cause: Cause) -> bool {
+    TRANSITIONS.iter().any(|row| row.from == status && row.cause == cause)
+}
+
 /// Classifies an event of an order at `now`; `None` if it has no effect on such an order.
 pub(super) fn cause(facts: &Facts, event: &OrderEvent, now: DateTime<Utc>) -> Option<Cause> {
     let late = facts.expires_at.is_some_and(|end| end < now);
