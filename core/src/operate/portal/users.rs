@@ -96,9 +96,10 @@ impl StaffPage for ShowOne {
                 vec![html! { (account.label()) }, html! { (state) }]
             })
             .collect();
+        let has_checks = visit.session.client.tenant.is_test() && account.deleted_at.is_none();
         let body = html! {
             (state(&account))
-            @if visit.session.client.tenant.is_test() { (identity_form(visit, id)) }
+            @if has_checks { (identity_form(visit, id)) }
             h2 { "Payment accounts" }
             @if rows.is_empty() {
                 (empty_state("No account.", "The user has registered none."))

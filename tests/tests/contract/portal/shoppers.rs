@@ -72,6 +72,7 @@ async fn an_erased_user_has_no_blanks() {
     let text = page.assert_status(200).text();
     assert!(text.contains("deleted") && text.contains("unknown"), "{text}");
     assert!(!text.contains("<dd></dd>"), "{text}");
+    assert!(!text.contains("Simulated identity check"), "nobody is checked: {text}");
 }
 
 #[tokio::test]
