@@ -23,8 +23,8 @@ use crate::notify::events::EventType;
 use crate::platform::db::Connection;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
-/// Most endpoints of one tenant; the table's `slot` has the same bound.
-pub(crate) const ENDPOINTS_MAX: i64 = 10;
+/// Most endpoints of one tenant, three for each type of event; the table's `slot` has the same bound.
+pub(crate) const ENDPOINTS_MAX: i64 = 50;
 
 /// An endpoint, for the OpenAPI document.
 const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "https://shop.example/hook",

@@ -10,7 +10,7 @@ use standardwebhooks::Webhook;
 
 const WEBHOOKS: &str = "/api/v2/webhooks";
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
-const ENDPOINTS_MAX: usize = 10;
+const ENDPOINTS_MAX: usize = 50;
 
 async fn register(partner: &Partner, body: Value) -> Value {
     partner.post(WEBHOOKS, body).await.assert_status(200).json()
@@ -94,18 +94,21 @@ async fn what_is_no_endpoint_is_refused() {
 }
 
 #[tokio::test]
-async fn a_partner_has_ten_endpoints_and_no_more_however_it_asks() {
+async fn a_partner_has_fifty_endpoints_and_no_more_however_it_asks() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    let asked = (0..ENDPOINTS_MAX + 5).map(|number| {
-        let body = json!({"url": format!("https://shop.example/{number}")});
-        let acme = acme.clone();
+    let hook = |number: usize| json!({"url": format!("https://shop.example/{number}")});
+    for number in 0..ENDPOINTS_MAX - 10 {
+        register(&acme, hook(number)).await;
+    }
+    let asked = (0..15).map(|number| {
+        let (acme, body) = (acme.clone(), hook(ENDPOINTS_MAX + number));
         async move { acme.post(WEBHOOKS, body).await.status() }
     });
     let mut statuses = futures::future::join_all(asked).await;
     statuses.sort_unstable();
-    assert_eq!(statuses[..ENDPOINTS_MAX], [200; ENDPOINTS_MAX]);
-    assert_eq!(statuses[ENDPOINTS_MAX..], [409; 5]);
+    assert_eq!(statuses[..10], [200; 10]);
+    assert_eq!(statuses[10..], [409; 5]);
     remove(&acme, &listed(&acme).await[3]).await;
     register(&acme, json!({"url": "https://shop.example/again"})).await;
     assert_eq!(listed(&acme).await.len(), ENDPOINTS_MAX);

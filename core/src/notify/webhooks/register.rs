@@ -29,7 +29,7 @@ impl endpoint::Endpoint for V2 {
     const DOC: Doc = Doc {
         summary: "Register a webhook endpoint",
         details: "It is told of events from now on, by POST requests signed by Standard Webhooks \
-                  with the client's webhook secret. There can be ten. An endpoint that answers 410, \
+                  with the client's webhook secret. There can be 50. An endpoint that answers 410, \
                   or has not answered 2xx for three days, is disabled (`webhook.disabled`); remove \
                   it and register it again to go on.",
         body: Shape::Members(&[

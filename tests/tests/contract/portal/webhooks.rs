@@ -337,16 +337,16 @@ async fn a_url_that_is_no_endpoint_is_refused_and_stays_typed() {
 }
 
 #[tokio::test]
-async fn an_eleventh_endpoint_is_refused_to_a_partner_with_one_connection() {
+async fn an_endpoint_too_many_is_refused_to_a_partner_with_one_connection() {
     let context = TestContext::with(|settings| settings.database.partner_connections_max = 1).await;
     let acme = context.partner("acme").await;
-    for number in 0..10 {
+    for number in 0..50 {
         let body = json!({"url": format!("https://shop.example/{number}")});
         acme.post("/api/v2/webhooks", body).await.assert_status(200);
     }
     let mut staff = Staff::signed_in(&context, &acme, "developer").await;
     let refused = staff.submit(PATH, &[("url", "https://shop.example/late")]).await;
-    assert!(refused.assert_status(400).text().contains("There are 10 endpoints already"));
+    assert!(refused.assert_status(400).text().contains("There are 50 endpoints already"));
 }
 
 #[tokio::test]

@@ -229,7 +229,7 @@ impl Cast {
         }
     }
 
-    /// A client has ten endpoints at most: those that were made for one request go again.
+    /// A client has 50 endpoints at most: those that were made for one request go again.
     pub(super) async fn remove_spare_webhooks(&self) {
         let spare = "delete from webhook_endpoint where url like '%/spare'";
         sqlx::query(spare).execute(self.context.db()).await.unwrap();
