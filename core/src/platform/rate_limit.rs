@@ -45,6 +45,12 @@ impl Quota {
         Self { window_seconds, burst: (self.burst / edges).max(1), ..self }
     }
 
+    /// This rate, or the other if that is faster, with the greater burst of both.
+    pub(crate) fn or_faster(self, other: Self) -> Self {
+        let rate = if other.interval_ns() < self.interval_ns() { other } else { self };
+        Self { burst: self.burst.max(other.burst), ..rate }
+    }
+
     /// The emission interval: nanoseconds per request.
     pub(crate) fn interval_ns(self) -> u64 {
         (u64::from(self.window_seconds) * NS_PER_SECOND / u64::from(self.count)).max(1)

@@ -178,7 +178,7 @@ pub struct Rates {
     pub credentials: Quota,
     /// Login, reset-password and exists, per e-mail address.
     pub login: Quota,
-    /// The same for all addresses together.
+    /// The same for all addresses together: no less than one has, but by the tenant's own word.
     pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
@@ -191,12 +191,13 @@ impl Rates {
         overrides: &BTreeMap<String, Quota>,
     ) -> Self {
         let quota = |name: &str, default: Quota| overrides.get(name).copied().unwrap_or(default);
+        let login = quota("login", defaults.login);
         Self {
             client: quota("client", defaults.client),
             quotes: quota("quotes", defaults.quotes),
             credentials: quota("credentials", defaults.credentials),
-            login: quota("login", defaults.login),
-            client_login: quota("clientLogin", defaults.client_login),
+            login,
+            client_login: quota("clientLogin", defaults.client_login.or_faster(login)),
             uploads: quota("uploads", defaults.uploads),
         }
     }

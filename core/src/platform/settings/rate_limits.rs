@@ -25,7 +25,8 @@ pub struct RateLimits {
     /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff, per
     /// e-mail address and network (/24 in IPv4, /48 in IPv6), beside 60 a minute per e-mail address.
     pub login: Quota,
-    /// Login, reset-password and exists, for all addresses of a client.
+    /// Login, reset-password and exists, for all addresses of a client: `ratelimit.login` if that is
+    /// more.
     pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,

@@ -131,11 +131,13 @@ async fn the_tries_of_a_clients_addresses_are_a_setting_of_the_partner() {
     for n in 0..3 {
         exists(&other, n).await.assert_status(404);
     }
-    let rates = json!({"rateLimits": {"clientLogin": "1000/min"}});
-    context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
-    context.clock().advance(TimeDelta::minutes(1));
-    for n in 0..70 {
-        exists(&acme, n).await.assert_status(404);
+    for raised in ["clientLogin", "login"] {
+        let rates = json!({"rateLimits": {raised: "1000/min"}});
+        context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
+        context.clock().advance(TimeDelta::minutes(1));
+        for n in 0..70 {
+            exists(&acme, n).await.assert_status(404);
+        }
     }
 }
 
