@@ -25,7 +25,7 @@ pub(super) fn dispatch<E: Endpoint>(
     fault: Option<Error>,
 ) -> BoxFuture<'static, Result<Reply>> {
     // A block, for an `async fn` has room for its arguments twice.
-    let run = async move {
+    let run: BoxFuture<'static, _> = Box::pin(async move {
         input.document = E::BODY.parse(&input.body)?;
         let tenant = match E::Caller::SURFACE {
             Surface::Operators => Some(house()),
@@ -39,10 +39,10 @@ pub(super) fn dispatch<E: Endpoint>(
             }
             _ => carry_out::<E>(&core, &input, caller, None, fault).await,
         }
-    };
+    });
     match E::IS_LOGIN {
         true => Box::pin(PoolKind::Logins.run(run)),
-        false => Box::pin(run),
+        false => run,
     }
 }
 
@@ -82,34 +82,37 @@ async fn carry_out<E: Endpoint>(
     }
     // Nobody but operators has an approval.
     let approver = (E::Caller::SURFACE == Surface::Operators).then(|| caller.clone());
-    let answer = if E::RETRIED {
-        call_retried::<E>(core, input, caller, request, key).await
+    let reply = if E::RETRIED {
+        call_retried::<E>(core, input, caller, request, key).await?
     } else if E::MAY_BE_STALE {
-        db::stale(E::call(core, caller, request)).await
+        let call = E::call(core, caller, request);
+        let read: BoxFuture<'_, Result<Reply>> = Box::pin(async move { call.await?.respond() });
+        db::stale(read).await?
     } else {
-        E::call_with_key(core, caller, request, key).await
+        E::call_with_key(core, caller, request, key).await?.respond()?
     };
-    let answer = answer?;
     if let Some(approver) = approver {
         approver.settle(core).await?;
     }
-    answer.respond()
+    Ok(reply)
 }
 
 /// Calls the endpoint, again with the request read anew while Postgres asks for it.
-async fn call_retried<E: Endpoint>(
-    core: &Core,
-    input: &Input,
+async fn call_retried<'a, E: Endpoint>(
+    core: &'a Core,
+    input: &'a Input,
     caller: E::Caller,
     request: E::Request,
-    key: Option<&ClaimedKey>,
-) -> Result<E::Response> {
+    key: Option<&'a ClaimedKey>,
+) -> Result<Reply> {
     let mut first = Some(request);
-    db::retrying_statement(|| {
+    let mut call = || -> BoxFuture<'a, Result<Reply>> {
         let request = first.take().map_or_else(|| E::read(input, &caller), Ok);
         let caller = caller.clone();
         // On the heap: unoptimised, the books' state does not fit beside this one's.
-        Box::pin(async move { E::call_with_key(core, caller, request?, key).await })
-    })
-    .await
+        Box::pin(async move { E::call_with_key(core, caller, request?, key).await?.respond() })
+    };
+    // Of one type for all endpoints: the loop is compiled once.
+    let call: &mut (dyn FnMut() -> BoxFuture<'a, Result<Reply>> + Send) = &mut call;
+    db::retrying_statement(call).await
 }

@@ -6,12 +6,12 @@ mod forms;
 mod request;
 mod request_digest;
 
-use std::pin::pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::StatusCode;
 use serde::Serialize;
 use tokio::time::timeout;
@@ -208,8 +208,11 @@ impl ClaimedKey {
     }
 
     /// Carries out the request's work, and renews the claim for as long as that takes.
-    pub(super) async fn renew_while<T>(&self, core: &Core, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+    pub(super) async fn renew_while(
+        &self,
+        core: &Core,
+        mut work: BoxFuture<'_, Result<Reply>>,
+    ) -> Result<Reply> {
         loop {
             if let Ok(done) = timeout(RENEWAL_INTERVAL, &mut work).await {
                 return done;
