@@ -37,6 +37,14 @@ async fn a_call_is_agreed_to_by_who_has_a_role_of_it() {
     // Who has made the call may withdraw it.
     let page = ada.get("/console/approvals").await.assert(200, "Withdraw");
     assert!(!page.text.contains("/grant\""), "{}", page.text);
+    // A call that is not there any more is the owners' to decide.
+    let gone = "update approval set route = '/admin/v1/gone', path = '/admin/v1/gone'";
+    sqlx::query(gone).execute(context.db()).await.unwrap();
+    for (name, role, may) in [("tim", "treasury", false), ("oda", "owner", true)] {
+        let browser = Browser::of(&context, name, &[role]).await;
+        let page = browser.get("/console/approvals").await.assert(200, "/admin/v1/gone");
+        assert_eq!(page.text.contains("/grant\""), may, "{name}: {}", page.text);
+    }
 }
 
 #[tokio::test]
