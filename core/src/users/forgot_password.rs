@@ -12,7 +12,7 @@ use crate::endpoint::{Body, Endpoint};
 use crate::http::fields::Fields;
 use crate::http::form::Form;
 use crate::http::html::components::{Field, Tone, error_summary, field, toast};
-use crate::http::html::{Page, dead_link};
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts, dead_link};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -167,9 +167,10 @@ impl Link {
             }
         };
         let tenant = &client.tenant;
-        Page::new(texts, &core.settings.pages, &title)
-            .branded(&tenant.name, &tenant.brand)
-            .render(status, &body)
+        let page =
+            Page::new(texts, &core.settings.pages, &title).branded(&tenant.name, &tenant.brand);
+        let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
+        Page { scripts, ..page }.render(status, &body)
     }
 
     /// Leads to the page after the form, so that a reload mails nothing.

@@ -21,9 +21,9 @@ use crate::Core;
 use crate::auth::caller::Anyone;
 use crate::auth::tokens::opaque;
 use crate::endpoint::{Body, Endpoint};
-use crate::http::html::Page;
 use crate::http::html::components::{Field, field};
 use crate::http::html::form_errors::FormErrors;
+use crate::http::html::{PAGE_SCRIPT, Page, PageScripts};
 use crate::http::language::Texts;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
@@ -174,7 +174,8 @@ fn render(
     title: &str,
     body: &Markup,
 ) -> Reply {
-    let page = Page::new(texts, &core.settings.pages, title);
+    let scripts = Some(PageScripts::Own(PAGE_SCRIPT));
+    let page = Page { scripts, ..Page::new(texts, &core.settings.pages, title) };
     match core.snapshots.current().tenants.get(&client) {
         Some(tenant) => page.branded(&tenant.name, &tenant.brand).render(status, body),
         None => page.render(status, body),
