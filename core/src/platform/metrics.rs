@@ -236,7 +236,7 @@ families! {
     /// address_handshakes, proxy_protocol, open_files.
     connections_refused: IntCounterVec "rampart_connections_refused_total" ["cause"];
     /// Time in seconds that a connection was waited for, by pool (requests, logins, workers, operators,
-    /// snapshot).
+    /// connectors, snapshot).
     db_pool_wait: HistogramVec "rampart_db_pool_wait_seconds" ["pool"] REQUEST_SECONDS;
     /// Time in seconds that requests of a partner waited because it held all connections of its share
     /// (database.partner_connections_max), by pool.
@@ -246,7 +246,7 @@ families! {
     /// Time in seconds of a statement, by pool.
     db_statement_duration: HistogramVec "rampart_db_statement_duration_seconds"
         ["pool"] REQUEST_SECONDS;
-    /// Connections by pool (requests, logins, workers, operators, snapshot) and state.
+    /// Connections by pool (requests, logins, workers, operators, connectors, snapshot) and state.
     db_connections: IntGaugeVec "rampart_db_connections" ["pool", "state"];
     /// Time in seconds by which a replica (database.replica_urls) is behind the primary, by host and
     /// port; absent while it does not answer.

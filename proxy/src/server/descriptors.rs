@@ -161,5 +161,6 @@ mod tests {
         assert_eq!(of_database(&database), 54_324, "three are the snapshot's");
         database.replica_urls = vec![Secret::new("postgres://replica/rampart")];
         assert_eq!(of_database(&database), 58_324);
+        assert_eq!(of_database(&Database::default()), 37, "as deploy/OPERATING.md says");
     }
 }

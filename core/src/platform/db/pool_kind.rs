@@ -103,8 +103,8 @@ impl PoolKind {
         matches!(self, Self::Workers | Self::Snapshot)
     }
 
-    /// True if the server keeps the plans of its statements. Those of operators are planned for their
-    /// criteria: a plan for any criteria reads all that the rarest one passes over.
+    /// True if the server keeps the plans of its statements. Those of operators and connectors are
+    /// planned for their criteria: a plan for any criteria reads all that the rarest one passes over.
     pub(super) const fn keeps_plans(self) -> bool {
         !matches!(self, Self::Operators | Self::Connectors)
     }
