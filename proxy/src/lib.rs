@@ -4,8 +4,8 @@
 //! connections, `config.rs` what can be set. Everything a request meets before and after the core
 //! is here; the API itself is in `rampart-core`.
 //!
-//! A library, which cargo compiles beside the code of the core, and `main.rs`: a program waits for all
-//! of it.
+//! `main.rs` is the program. A library beside it, because cargo compiles a library while the code of the
+//! core is still generated, and a program only once it is.
 
 mod admin_client;
 mod cli;

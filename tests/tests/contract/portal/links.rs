@@ -85,7 +85,7 @@ async fn deliver_events(context: &TestContext, count: i64) {
     .unwrap();
 }
 
-/// The path of the link to the next page, whose text begins so; `None` without it.
+/// The path of the link to the next page; `None` without one.
 fn next_page(page: &Answer) -> Option<String> {
     let (before, _) = page.assert_status(200).text().split_once("\">Earlier ")?;
     Some(before.rsplit('"').next().unwrap().replace("&amp;", "&"))
