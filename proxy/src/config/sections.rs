@@ -312,11 +312,8 @@ mod tests {
     #[test]
     fn a_partner_has_a_quarter_of_the_requests_in_flight_unless_it_is_set() {
         for (all, set, of_partner) in [(1_024, None, 256), (3, None, 1), (8, Some(2), 2)] {
-            let edge = Edge {
-                in_flight_max: all,
-                in_flight_per_partner_max: set,
-                ..Edge::default()
-            };
+            let edge =
+                Edge { in_flight_max: all, in_flight_per_partner_max: set, ..Edge::default() };
             assert_eq!(edge.in_flight_per_partner(), of_partner, "{all} {set:?}");
         }
     }

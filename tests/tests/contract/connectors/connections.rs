@@ -33,7 +33,8 @@ async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
     let (context, cards, connections) = start().await;
     let somebody = lock(&context, "lock table connector_event in access exclusive mode").await;
     let health = |number: i64| {
-        json!({"id": format!("h{number}"), "kind": "health", "occurredAt": "2026-03-01T12:00:00Z"})
+        let id = format!("h{number}");
+        json!({"id": id, "kind": "health", "occurredAt": "2026-03-01T12:00:00Z"})
     };
     let waiting = join_all((0..connections).map(|number| cards.event(health(number))));
     let operators = async {
