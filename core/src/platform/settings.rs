@@ -115,7 +115,7 @@ pub struct Database {
     /// `postgres://user:password@host/name`; required by `rampart serve`.
     #[serde(skip_serializing)]
     pub url: Option<Secret>,
-    /// URL for workers and operators: of a role that may see every partner's rows
+    /// URL for workers, operators and connectors: of a role that may see every partner's rows
     /// (`rampart_worker`).
     #[serde(skip_serializing)]
     #[schemars(extend("x-default" = "database.url"))]

@@ -1,8 +1,8 @@
 //! The tenant whose rows the statements of a task may see.
 //!
 //! Row-level security shows a transaction the rows of `rampart.client_id`, and none without it. A
-//! request sees its tenant's from the moment that it names it; the pools of workers, operators and
-//! the snapshot see every tenant's.
+//! request sees its tenant's from the moment that it names it; the pools of workers, operators,
+//! connectors and the snapshot see every tenant's.
 
 use std::cell::Cell;
 

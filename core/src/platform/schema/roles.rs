@@ -1,9 +1,9 @@
 //! The roles of edges: what they may do is granted with every migration.
 //!
 //! `rampart_edge` is for partners' requests: it reads and writes rows of the tenant that a
-//! transaction names, and sees none of others. `rampart_worker` is for workers and operators: it
-//! sees every tenant's when a transaction says so. Neither owns anything, so neither changes the
-//! schema. They cannot log in by themselves: who may is made a member.
+//! transaction names, and sees none of others. `rampart_worker` is for workers, operators and
+//! connectors: it sees every tenant's when a transaction says so. Neither owns anything, so neither
+//! changes the schema. They cannot log in by themselves: who may is made a member.
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
