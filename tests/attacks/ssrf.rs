@@ -12,7 +12,7 @@ use crate::target::Target;
 use crate::verdict::{Verdict, judged};
 
 const WEBHOOKS: &str = "/api/v2/webhooks";
-/// Most webhooks of a partner.
+/// Webhooks at once, of the 50 that a partner may have.
 const HOOKS_MAX: usize = 10;
 
 /// Hosts by number, in every spelling that some parser understands.
