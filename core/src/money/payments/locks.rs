@@ -62,7 +62,7 @@ pub(crate) async fn hold_for_order(
 ///
 /// # Errors
 /// The database's.
-pub(super) async fn hold_books(
+pub(crate) async fn hold_books(
     conn: &mut Connection,
     client: Option<ClientId>,
     connector: &str,

@@ -2,16 +2,19 @@
 
 use rust_decimal::Decimal;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::Core;
 use crate::auth::caller::{Client, ClientMaybeUser, Credential};
 use crate::money::connectors::commands::{Command, CommandKind, SealedCommand, Target};
 use crate::money::connectors::screening::{SealedScreening, Wallet};
 use crate::money::payments::catch_up::hold_if_taken_back;
-use crate::money::payments::locks::hold_for_order;
+use crate::money::payments::locks::{hold_books, hold_for_order};
+use crate::money::payments::matching::match_to;
 use crate::money::payments::store::MANUAL;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Refusal, Result};
+use crate::tenancy::house::house;
 use crate::tenancy::tenants::Tenant;
 use crate::trading::limits;
 use crate::trading::orders::confirm::checks;
@@ -83,14 +86,16 @@ pub(crate) async fn quote(
 }
 
 /// The outcome of a deposit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Bought {
     /// The order is made, and paid.
     Now {
         /// Its number.
         order: OrderId,
-        /// The cause of its change to waiting, if its money was taken back before it was reported.
-        held: Option<Cause>,
+        /// The payment that was in suspense and is the order's now.
+        payment: Option<Uuid>,
+        /// The causes of its changes of state, to be counted after the commit.
+        causes: Vec<Cause>,
     },
     /// The deposit was reported before: the transaction must be given up.
     Before,
@@ -98,7 +103,8 @@ pub(crate) enum Bought {
     QuoteVoid,
 }
 
-/// Makes the order, paid, in the caller's transaction. It waits if its money was taken back before.
+/// Makes the order, paid, in the caller's transaction: by the payment in suspense that has the
+/// deposit's reference, or else by a new payment by hand. It waits if its money was taken back before.
 ///
 /// # Errors
 /// 409 when another payment has its reference; ER124 or ER709 when the user was disabled or erased since
@@ -109,9 +115,11 @@ pub(crate) async fn make_order(
     plan: &DepositPlan,
     deposit: &Deposit<'_>,
     quote: &Quote,
+    actor: &str,
 ) -> Result<Bought> {
     // The order of locks: references of payments, partners, users, orders.
     hold_for_order(conn, MANUAL, deposit.reference).await?;
+    let reported = ReportedPayment::hold(conn, plan.client, deposit.reference).await?;
     hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
@@ -138,13 +146,89 @@ pub(crate) async fn make_order(
     if noted.is_none() {
         return Ok(Bought::Before);
     }
+    let (payment, paid) = match reported {
+        Some(reported) => {
+            let payment = reported.of(plan, deposit)?;
+            (Some(payment), match_to(conn, core, payment, order, actor).await?)
+        }
+        None => (None, pay_by_hand(conn, core, plan, deposit, order).await?),
+    };
+    let causes = [Cause::Confirmed].into_iter().chain(paid).collect();
+    Ok(Bought::Now { order, payment, causes })
+}
+
+/// Pays an order by a payment by hand. Gives the causes of its changes of state.
+async fn pay_by_hand(
+    conn: &mut Connection,
+    core: &Core,
+    plan: &DepositPlan,
+    deposit: &Deposit<'_>,
+    order: OrderId,
+) -> Result<Vec<Cause>> {
     let reference = Some(deposit.reference.to_owned());
     let paid = OrderEvent::PaymentReceived { amount: None, reference };
     let key = OrderKey { client: plan.client, order };
-    apply_in(conn, core, key, &paid, ACTOR).await.map_err(refusal)?;
+    let paid = apply_in(conn, core, key, &paid, ACTOR).await.map_err(refusal)?;
     let held = hold_if_taken_back(conn, core, key, deposit.reference, ACTOR).await;
-    let held = held.map_err(refusal)?.map(|applied| applied.cause);
-    Ok(Bought::Now { order, held })
+    Ok([Some(paid), held.map_err(refusal)?]
+        .into_iter()
+        .flatten()
+        .map(|applied| applied.cause)
+        .collect())
+}
+
+/// A payment that was reported before the deposit, under its reference: by a connector, by a statement
+/// or by hand.
+struct ReportedPayment {
+    id: Uuid,
+    client: ClientId,
+    amount: Decimal,
+    currency: String,
+}
+
+impl ReportedPayment {
+    /// The payment of this reference, whose book stays locked until the transaction ends.
+    ///
+    /// # Errors
+    /// 409 when several connectors have a payment of it.
+    async fn hold(
+        conn: &mut Connection,
+        client: ClientId,
+        reference: &str,
+    ) -> Result<Option<Self>> {
+        let mut rows = sqlx::query!(
+            "select payment_id, client_id, connector, amount, currency from payment \
+             where kind = 'received' and provider_reference = $1 \
+                 and connector in (select name from connector union all select $2) limit 2",
+            reference,
+            MANUAL,
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        let Some(row) = rows.pop() else { return Ok(None) };
+        if !rows.is_empty() {
+            return Err(another_payment().into());
+        }
+        let book = (row.client_id != client.uuid()).then_some(row.client_id.into());
+        hold_books(conn, book, &row.connector, reference).await?;
+        let (id, client) = (row.payment_id, row.client_id.into());
+        Ok(Some(Self { id, client, amount: row.amount, currency: row.currency }))
+    }
+
+    /// Its id, if it may be the deposit: of the same money, in the book of the plan's partner or of
+    /// nobody.
+    ///
+    /// # Errors
+    /// 409.
+    fn of(self, plan: &DepositPlan, deposit: &Deposit<'_>) -> Result<Uuid, Denial> {
+        let is_ours = self.client == plan.client || self.client == house();
+        let is_same = self.amount == deposit.amount && self.currency == deposit.currency.as_str();
+        if is_ours && is_same { Ok(self.id) } else { Err(another_payment()) }
+    }
+}
+
+fn another_payment() -> Denial {
+    Denial::conflict("another payment has this reference")
 }
 
 /// The answer to a deposit that its own order did not follow.

@@ -5,6 +5,7 @@ use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
 use rampart_tests::cluster::commit_once_awaited;
+use rampart_tests::connector::Connector;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
 
@@ -103,14 +104,73 @@ async fn a_reference_of_another_payment_is_409_and_makes_no_order() {
         "providerReference": "bank-1", "reason": "seen"});
     context.admin(Method::POST, "/admin/v1/payments", paid).await.assert_status(201);
     let amount = json!(100);
-    for code in &codes {
-        deposit(&context, code, &amount, "bank-1").await.assert_status(409);
+    for (code, amount) in [(&codes[0], &amount), (&codes[1], &json!(101))] {
+        deposit(&context, code, amount, "bank-1").await.assert_status(409);
     }
     deposit(&context, &codes[0], &amount, "bank-2").await.assert_status(201);
     deposit(&context, &codes[1], &amount, "bank-2").await.assert_status(409);
     deposit(&context, &codes[1], &amount, "bank-3").await.assert_status(201);
     assert_eq!(count(&context, "select count(*) from buy_order").await, 2);
     assert_eq!(count(&context, "select count(*) from dca_deposit").await, 2);
+}
+
+#[tokio::test]
+async fn a_payment_in_suspense_is_the_deposit_of_its_reference_and_is_booked_once() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let other = Saver::of(&context, &rival, "eve").await.code(&context).await;
+    let bank = Connector::new(&context, "bank", &["payment.create"]).await;
+    for (reference, partner) in [("bank-1", None), ("bank-2", Some("acme"))] {
+        let event = json!({"id": reference, "kind": "payment.received", "partner": partner,
+            "occurredAt": "2026-03-01T12:00:00Z", "providerReference": reference, "amount": 100,
+            "currency": "EUR"});
+        bank.event(event).await.assert_status(200);
+    }
+    let statement = "date,amount,currency,reference,providerReference\n\
+                     2026-03-01,100.00,EUR,savings,bank-3\n";
+    let path = "/admin/v1/reconciliations?connector=manual";
+    context.admin_bytes(Method::POST, path, statement.into()).await.assert_status(201);
+
+    let amount = json!(100);
+    deposit(&context, &code, &json!(101), "bank-1").await.assert_status(409);
+    deposit(&context, &other, &amount, "bank-2").await.assert_status(409);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 0);
+    for reference in ["bank-1", "bank-2", "bank-3"] {
+        let made = deposit(&context, &code, &amount, reference).await.assert_status(201).json();
+        assert_eq!(made["status"], "in progress", "{reference}");
+        let again = deposit(&context, &code, &amount, reference).await.assert_status(200).json();
+        assert_eq!(again["id"], made["id"], "{reference}");
+        deposit(&context, &other, &amount, reference).await.assert_status(409);
+    }
+    let arrived = "select count(*) from payment where kind = 'received'";
+    assert_eq!(count(&context, arrived).await, 3);
+    assert_eq!(count(&context, "select count(*) from payment_match").await, 3);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn two_plans_that_are_reported_one_payment_at_once_share_no_money() {
+    let context = TestContext::start().await;
+    let (acme, rival) = (context.partner("acme").await, context.partner("rival").await);
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let other = Saver::of(&context, &rival, "eve").await.code(&context).await;
+    let second = context.second_edge().await;
+    let payment = json!({"kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "bank-1", "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", payment).await.assert_status(201);
+    let amount = json!(100);
+    let reports = (0..8).map(|n| match n % 2 {
+        0 => deposit(&context, &code, &amount, "bank-1"),
+        _ => deposit(&second, &other, &amount, "bank-1"),
+    });
+    let answers = join_all(reports).await;
+    let mut statuses: Vec<_> = answers.iter().map(Answer::status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 200, 201, 409, 409, 409, 409]);
+    assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
+    assert_eq!(count(&context, "select count(*) from payment").await, 1);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
 }
 
 #[tokio::test]

@@ -45,10 +45,11 @@ impl Endpoint for ReportDeposit {
     const DOC: Doc = Doc {
         summary: "Report a deposit to a savings plan",
         details: "Makes an order of it, which waits (`blocked`) if a refund or a dispute of its \
-                  reference was recorded by hand before. The same deposit again is answered by its \
-                  order, another one with the same reference is 409, and so is a reference of a \
-                  payment that was recorded by hand: the bank has one name for each, whichever \
-                  partner it is for.",
+                  reference was recorded by hand before. A payment in suspense that has this \
+                  reference, amount and currency, of the plan's partner or of none, is the \
+                  deposit: it is matched to the order, and no second one is booked. The same \
+                  deposit again is answered by its order; a reference that another deposit or \
+                  payment has is 409, whichever partner that is for.",
         path: &[CODE],
         body: Shape::of::<NewDeposit>(),
         request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
@@ -93,14 +94,14 @@ impl Endpoint for ReportDeposit {
             }
             let quoted = quote(core, &plan, &deposit, &request_id).await?;
             let mut tx = core.db.begin().await?;
-            match make_order(&mut tx, core, &plan, &deposit, &quoted).await? {
-                Bought::Now { order, held } => {
+            let actor = operator.actor();
+            match make_order(&mut tx, core, &plan, &deposit, &quoted, actor).await? {
+                Bought::Now { order, payment, causes } => {
                     let recorded = json!({"order": order, "amount": JsonDecimal(amount),
-                        "currencyCode": currency, "reference": reference});
+                        "currencyCode": currency, "reference": reference, "payment": payment});
                     operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
                     tx.commit().await?;
-                    let causes = [Cause::Confirmed, Cause::PaymentReceived];
-                    Cause::count(core, causes.into_iter().chain(held));
+                    Cause::count(core, causes);
                     return Ok(Reported::Now(detail(core, &plan, order).await?));
                 }
                 // Another report was faster: its order is found now.
