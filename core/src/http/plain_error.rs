@@ -18,7 +18,12 @@ pub fn reply(error: &Error, request_id: &str) -> Reply {
             let trace_id = TraceScope::current().trace_id();
             tracing::error!(request_id, trace_id, %error, "a private call failed");
             let refusal = failure.refusal();
-            let mut reply = with_reason(refusal.status(), "something went wrong on our side");
+            let reason = match refusal.by_sender() {
+                true => "too many such calls are under way; try again later",
+                false => "something went wrong on our side",
+            };
+            let mut reply = with_reason(refusal.status(), reason);
+            reply.by_sender = refusal.by_sender();
             refusal.set_headers(&mut reply);
             reply
         }
@@ -73,10 +78,18 @@ mod tests {
     }
 
     #[test]
+    fn a_caller_whose_share_is_in_use_is_not_told_of_a_failure_of_ours() {
+        let reply = reply(&Error::share_used_up("read"), "");
+        let wanted = br#"{"error":"too many such calls are under way; try again later"}"#;
+        assert_eq!((&*reply.body, reply.by_sender), (&wanted[..], true));
+    }
+
+    #[test]
     fn only_what_is_unavailable_says_when_to_try_again() {
         let denied = |status| Error::from(Denial::new(status, "not now"));
         for (error, status, is_told) in [
             (Error::unavailable("read"), 503, true),
+            (Error::share_used_up("read"), 503, true),
             (denied(StatusCode::SERVICE_UNAVAILABLE), 503, true),
             (Error::invariant("read"), 500, false),
             (denied(StatusCode::CONFLICT), 409, false),

@@ -54,12 +54,14 @@ use self::sign_in::{SIGN_IN, led_to, redirect};
 use self::target::{Target, page};
 use self::visit::{Refused, Visit};
 use crate::Core;
+use crate::auth::caller::Caller as _;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
 use crate::operate::admin::browser::check_origin;
 use crate::operate::admin::login::alarm;
 use crate::operate::admin::login::session::Session;
 use crate::operate::{asked_page, cross_site};
+use crate::platform::db::share_holder::run_for_operator;
 use crate::platform::error::Result;
 
 /// True if a path is one of the console's.
@@ -100,9 +102,17 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: impl UnreadBody)
         return Ok(redirect(ROOT));
     }
     let visit = Visit { core, head, session: &session };
+    let identity = session.operator.key_owner().into();
+    run_for_operator(identity, Box::pin(answer_visit(&visit, body))).await
+}
+
+/// Answers a signed-in operator's request of a page.
+async fn answer_visit(visit: &Visit<'_>, body: impl UnreadBody) -> Result<Reply> {
+    let head = visit.head;
+    let is_post = head.method == Method::POST;
     let body = body.read(true).await?;
     if is_post && head.path == reconciliations::UPLOAD {
-        return Box::pin(reconciliations::submit(&visit, &body)).await;
+        return Box::pin(reconciliations::submit(visit, &body)).await;
     }
     // The listener bounds it.
     let typed = match is_post {
@@ -110,10 +120,10 @@ pub(super) async fn answer(core: &Arc<Core>, head: &Head, body: impl UnreadBody)
         false => Typed::read(head.query.as_deref().unwrap_or_default().as_bytes()),
     };
     if is_post && head.path == "/console/sign-out" {
-        return sign_out(&visit, &typed).await;
+        return sign_out(visit, &typed).await;
     }
     // On the heap: unoptimised, the states of all pages would not fit on the stack together.
-    Box::pin(respond(&visit, typed, is_post)).await
+    Box::pin(respond(visit, typed, is_post)).await
 }
 
 async fn sign_out(visit: &Visit<'_>, typed: &Typed) -> Result<Reply> {

@@ -9,11 +9,13 @@ use super::admin::operator::Operator;
 use super::admin::{browser, serve};
 use super::console;
 use crate::Core;
+use crate::auth::caller::Caller as _;
 use crate::endpoint::private_api;
 use crate::endpoint::refusal_page::wants_page;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
 use crate::platform::db::PoolKind;
+use crate::platform::db::share_holder::run_for_operator;
 use crate::platform::error::Result;
 
 impl Core {
@@ -50,7 +52,9 @@ impl Core {
         browser::check_origin(&head)?;
         // Before the path is looked at: a stranger learns nothing of what exists, and takes no memory.
         let operator = Operator::log_in(self, &head).await?;
-        serve(self, operator, head, body.read(true).await?).await
+        let identity = operator.key_owner().into();
+        let serving = async move { serve(self, operator, head, body.read(true).await?).await };
+        run_for_operator(identity, Box::pin(serving)).await
     }
 }
 

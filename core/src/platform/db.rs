@@ -11,6 +11,7 @@ mod pool;
 mod pool_kind;
 mod replicas;
 mod session;
+pub(crate) mod share_holder;
 mod summary;
 pub(crate) mod tenant;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rampart_types::ClientId;
 use tokio::sync::Semaphore;
 
-use super::partner_shares::PartnerShares;
+use super::keyed_shares::KeyedShares;
 
 /// Most lookups at a time, in threads of the 512 that the runtime has for all that blocks: documents
 /// and policies keep theirs when the resolver hangs.
@@ -20,7 +20,7 @@ const LOOKUPS_PER_PARTNER_MAX: u32 = 24;
 #[derive(Clone, Debug)]
 pub struct Lookups {
     all: Arc<Semaphore>,
-    partners: Arc<PartnerShares>,
+    partners: Arc<KeyedShares<ClientId>>,
 }
 
 impl Default for Lookups {
@@ -33,7 +33,7 @@ impl Lookups {
     /// At most `lookups_max` at a time, of which one partner has at most `per_partner_max`.
     pub(crate) fn new(lookups_max: usize, per_partner_max: u32) -> Self {
         let all = Arc::new(Semaphore::new(lookups_max));
-        Self { all, partners: Arc::new(PartnerShares::new(per_partner_max)) }
+        Self { all, partners: Arc::new(KeyedShares::new(per_partner_max)) }
     }
 
     /// The addresses of a host, a name or an address, with this port. A name that a partner has given is

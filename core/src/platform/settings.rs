@@ -153,7 +153,8 @@ pub struct Database {
     /// Most connections besides for background workers.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub worker_connections_max: u32,
-    /// Most connections besides for the operators' API.
+    /// Most connections besides for the operators' API, of which one operator's calls leave one to
+    /// the others; further ones wait.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub operator_connections_max: u32,
     /// Most connections besides for the connectors' API.

@@ -3,6 +3,7 @@
 mod approvals;
 mod audit_chain;
 mod configuration;
+mod connections;
 mod dependents;
 mod idempotent;
 mod identities;

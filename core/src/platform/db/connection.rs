@@ -16,10 +16,11 @@ use tokio::runtime::Handle;
 
 use super::availability::Availability;
 use super::session::{Session, Statement};
+use super::share_holder::ShareHolder;
 use super::summary::spans;
 use crate::platform::error::sqlstate::is_read_only;
+use crate::platform::keyed_shares::Share;
 use crate::platform::metrics::PoolMeters;
-use crate::platform::partner_shares::Share;
 use crate::platform::telemetry::Spans;
 
 /// A connection to Postgres. A statement on it ends within its deadline; one that does not answer
@@ -37,8 +38,8 @@ pub struct Connection {
     meters: Option<PoolMeters>,
     /// Longest wait for a lock, where it is not that of a statement.
     lock_wait_max: Option<Duration>,
-    /// Its permit of the partner's share.
-    share: Option<Share>,
+    /// Its permit of the share of its partner or operator.
+    share: Option<Share<ShareHolder>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Connection {
     }
 
     /// Gives the share back when the connection is back in the pool.
-    pub(super) fn hold(&mut self, share: Option<Share>) {
+    pub(super) fn hold(&mut self, share: Option<Share<ShareHolder>>) {
         self.share = share;
     }
 

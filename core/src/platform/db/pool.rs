@@ -19,11 +19,11 @@ use super::connection::{Connection, PooledConnection, Transaction, rows};
 use super::pool_kind::PoolKind;
 use super::replicas::{MARK_AGE_MS, MARK_INTERVAL, Replicas, may_be_stale};
 use super::session::Session;
-use super::tenant;
+use super::share_holder::ShareHolder;
 use crate::platform::clock::Clock;
 use crate::platform::error::sqlstate;
+use crate::platform::keyed_shares::{KeyedShares, Share};
 use crate::platform::metrics::{Metrics, PoolMeters};
-use crate::platform::partner_shares::{PartnerShares, Share};
 use crate::platform::settings;
 
 /// Lifetime of a connection; bounds the time until a failover by address takes effect.
@@ -66,8 +66,8 @@ struct KindPool {
     session: Session,
     /// Time after which a statement's connection is closed.
     deadline: Duration,
-    /// Shares of the partners, where their statements run.
-    shares: Option<Arc<PartnerShares>>,
+    /// Shares of the partners, or of the operators, where their statements run.
+    shares: Option<Arc<KeyedShares<ShareHolder>>>,
 }
 
 impl Pool {
@@ -89,8 +89,8 @@ impl Pool {
                 .max_connections(kind.connections_max(settings));
             let (connect, session) = connect(kind);
             let pool = options.connect_lazy_with(connect);
-            let shares = kind.partner_connections_max(settings);
-            let shares = shares.map(|most| Arc::new(PartnerShares::new(most)));
+            let shares = kind.share_connections_max(settings);
+            let shares = shares.map(|most| Arc::new(KeyedShares::new(most)));
             KindPool { pool, session, deadline: limit + SERVER_GRACE, shares }
         });
         let probe = Probe::new(
@@ -111,7 +111,7 @@ impl Pool {
         let _ = self.0.meters.set(PoolKind::ALL.map(|kind| metrics.pool(kind.as_str())));
     }
 
-    /// A connection of this task's kind, and of its partner's share.
+    /// A connection of this task's kind, and of the share of its partner or operator.
     ///
     /// # Errors
     /// When none is free in time, or Postgres is away.
@@ -151,18 +151,21 @@ impl Pool {
         Ok(connection)
     }
 
-    /// A place in the share of this task's partner, if it has one.
-    async fn share(&self) -> Result<Option<Share>, Error> {
+    /// A place in the share of this task's partner or operator, if it has one.
+    async fn share(&self) -> Result<Option<Share<ShareHolder>>, Error> {
         let Shared { pools, acquire_timeout, availability, meters, .. } = &*self.0;
         let number = PoolKind::current().number();
         let meters = meters.get().map(|meters| &meters[number]);
-        let Some((shares, partner)) = pools[number].shares.as_ref().zip(tenant::current()) else {
+        let Some((shares, holder)) = pools[number].shares.as_ref().zip(ShareHolder::current())
+        else {
             return Ok(None);
         };
+        let is_partner = matches!(holder, ShareHolder::Partner(_));
         let began = availability.now_ns();
-        let taken = timeout(*acquire_timeout, shares.take(partner, 1)).await;
+        let taken = timeout(*acquire_timeout, shares.take(holder, 1)).await;
         let taken = taken.map(|taken| taken.map_err(|_| Error::PoolClosed));
         if let Some(meters) = meters
+            && is_partner
             && !matches!(taken, Ok(Ok((_, false))))
         {
             meters.waited_for_share(availability.since(began), taken.is_ok());

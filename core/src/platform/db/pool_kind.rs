@@ -87,14 +87,15 @@ impl PoolKind {
         }
     }
 
-    /// Most of them that one partner holds; `None` where no partner's statements run.
-    pub(super) fn partner_connections_max(self, settings: &settings::Database) -> Option<u32> {
+    /// Most of them that one partner, or one operator, holds; `None` where the statements of neither run.
+    pub(super) fn share_connections_max(self, settings: &settings::Database) -> Option<u32> {
         let most = settings.partner_connections_max;
         match self {
             Self::Requests => Some(most),
             // Always some for the others.
             Self::Logins => Some(most.min(settings.login_connections_max / 2).max(1)),
-            Self::Workers | Self::Operators | Self::Connectors | Self::Snapshot => None,
+            Self::Operators => Some(settings.operator_connections_max.saturating_sub(1).max(1)),
+            Self::Workers | Self::Connectors | Self::Snapshot => None,
         }
     }
 

@@ -34,19 +34,19 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// A partner holds all connections of its share, and none came free in time.
+/// A partner or an operator holds all connections of its share, and none came free in time.
 #[derive(Debug)]
 struct ShareUsedUp;
 
 impl std::fmt::Display for ShareUsedUp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the partner holds all connections of its share")
+        f.write_str("all connections of the caller's share are in use")
     }
 }
 
 impl std::error::Error for ShareUsedUp {}
 
-/// The error of a partner that holds all connections of its share while the database is well.
+/// The error of a partner or an operator that holds all connections of its share while the database is well.
 pub(crate) fn share_used_up() -> sqlx::Error {
     // The one kind that holds an error of ours and that nothing here gives otherwise.
     sqlx::Error::AnyDriverError(Box::new(ShareUsedUp))

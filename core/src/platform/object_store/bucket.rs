@@ -28,8 +28,8 @@ use super::sealed_object::SealedObject;
 use super::writer::ObjectWriter;
 use crate::platform::clock::Clock;
 use crate::platform::error::{Error, Result};
+use crate::platform::keyed_shares::{KeyedShares, Share};
 use crate::platform::metrics::Metrics;
-use crate::platform::partner_shares::{PartnerShares, Share};
 use crate::platform::settings;
 use rampart_types::ClientId;
 
@@ -84,12 +84,12 @@ pub(super) struct Bucket {
 /// uploads of one leave room for those of others.
 struct PutPermits {
     all: Arc<Semaphore>,
-    partners: Arc<PartnerShares>,
+    partners: Arc<KeyedShares<ClientId>>,
 }
 
 /// The permits of one put.
 struct PutPermit {
-    _share: Share,
+    _share: Share<ClientId>,
     _all: OwnedSemaphorePermit,
 }
 
@@ -97,7 +97,7 @@ impl PutPermits {
     fn new() -> Self {
         Self {
             all: Arc::new(Semaphore::new(PUTS_MIB as usize)),
-            partners: Arc::new(PartnerShares::new(PUTS_PER_PARTNER_MIB)),
+            partners: Arc::new(KeyedShares::new(PUTS_PER_PARTNER_MIB)),
         }
     }
 

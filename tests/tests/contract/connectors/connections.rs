@@ -11,14 +11,13 @@ use super::*;
 /// connection free is answered with 503.
 const ACQUIRE_TIMEOUT_MS: u64 = 5_000;
 
-async fn start() -> (TestContext, Connector, i64) {
+async fn start() -> (TestContext, Connector) {
     let context = TestContext::with(|settings| {
         settings.database.acquire_timeout_ms = ACQUIRE_TIMEOUT_MS;
     })
     .await;
     let cards = Connector::new(&context, "cards", &["payment.create"]).await;
-    let connections = i64::from(context.core().settings.database.operator_connections_max);
-    (context, cards, connections)
+    (context, cards)
 }
 
 /// Locks a table: every call for it waits until the transaction is rolled back.
@@ -30,7 +29,8 @@ async fn lock(context: &TestContext, statement: &'static str) -> Transaction<'st
 
 #[tokio::test]
 async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
-    let (context, cards, connections) = start().await;
+    let (context, cards) = start().await;
+    let connections = i64::from(context.core().settings.database.connector_connections_max);
     let somebody = lock(&context, "lock table connector_event in access exclusive mode").await;
     let health = |number: i64| {
         let id = format!("h{number}");
@@ -53,10 +53,15 @@ async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
 
 #[tokio::test]
 async fn calls_of_operators_that_wait_leave_connectors_their_connections() {
-    let (context, cards, connections) = start().await;
+    let (context, cards) = start().await;
+    let connections = i64::from(context.core().settings.database.operator_connections_max);
     let somebody = lock(&context, "lock table mail_outbox in access exclusive mode").await;
-    let mail = || context.admin(Method::GET, "/admin/v1/mail", json!({}));
-    let waiting = join_all((0..connections).map(|_| mail()));
+    let mut tokens = Vec::new();
+    for number in 0..connections {
+        tokens.push(context.operator(&format!("support-{number}"), &["support"]).await);
+    }
+    let mail = |token| context.admin_as(Some(token), Method::GET, "/admin/v1/mail", Bytes::new());
+    let waiting = join_all(tokens.iter().map(String::as_str).map(mail));
     let connector = async {
         until_locks_are_awaited(context.db(), connections).await;
         assert_eq!(cards.lease(1).await, Vec::<Value>::new());
