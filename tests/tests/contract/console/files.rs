@@ -1,5 +1,6 @@
 //! Lists as files: every row of every page, in the columns that were chosen.
 
+use rampart_core::platform::db::PoolKind;
 use rampart_tests::connector::Connector;
 use rampart_tests::guests::component;
 use rampart_tests::order_fixture::OrderFixture;
@@ -70,6 +71,25 @@ async fn a_file_ends_with_the_session_that_asked_for_it() {
     let disabled = json!({"disabled": true});
     context.admin(Method::PATCH, "/admin/v1/operators/ada", disabled).await.assert_status(204);
     assert!(file.next().await.unwrap().is_err(), "nobody may take it for the whole");
+}
+
+#[tokio::test]
+async fn a_file_is_made_on_connections_of_operators() {
+    let context = TestContext::with(|settings| {
+        settings.database.acquire_timeout_ms = 5_000;
+    })
+    .await;
+    let acme = context.partner("acme").await;
+    for _ in 0..=200 {
+        OrderFixture::order(&context, &acme, None, None).await;
+    }
+    let ada = Browser::of(&context, "ada", &["viewer"]).await;
+    let mut held = Vec::new();
+    for _ in 0..context.core().settings.database.worker_connections_max {
+        held.push(PoolKind::Workers.run(context.core().db.acquire()).await.unwrap());
+    }
+    let file = ada.get("/console/orders?format=csv&columns=Order").await.assert(200, "Order\r\n");
+    assert_eq!(file.text.lines().count(), 1 + 201);
 }
 
 /// A named API key and a version of the fee policy of acme.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::List;
 use crate::Core;
+use crate::auth::caller::Caller as _;
 use crate::http::csv;
 use crate::http::file_stream::{Broken, FileStream};
 use crate::http::reply::Reply;
@@ -18,6 +19,8 @@ use crate::operate::admin::login::session::Session;
 use crate::operate::console::form::{COLUMNS, Typed};
 use crate::operate::console::view::Cell;
 use crate::operate::console::visit::{Refused, Visit};
+use crate::platform::db::PoolKind;
+use crate::platform::db::share_holder::run_for_operator;
 
 /// Most rows of a file; its last line says if there are more.
 const FILE_ROWS_MAX: usize = 1_000_000;
@@ -44,6 +47,7 @@ pub(super) async fn as_file(
     let rest = Rest {
         core: Arc::clone(visit.core),
         head: visit.head.clone(),
+        operator: visit.session.operator.key_owner().into(),
         list,
         ids: ids.to_vec(),
         count: rows.len(),
@@ -79,6 +83,8 @@ fn chosen(columns: &[(&'static str, Cell)], names: &str) -> Result<Columns, Refu
 struct Rest {
     core: Arc<Core>,
     head: Head,
+    /// Identity of the operator who asked for it.
+    operator: Arc<str>,
     list: &'static List,
     /// Ids in the list's path.
     ids: Vec<String>,
@@ -96,7 +102,14 @@ impl Rest {
     ///
     /// # Errors
     /// When the session has ended, or a call is refused.
-    async fn part(mut self) -> Result<Option<(Bytes, Self)>, Broken> {
+    async fn part(self) -> Result<Option<(Bytes, Self)>, Broken> {
+        // It is made after the answer, outside of what the listener has begun.
+        let operator = Arc::clone(&self.operator);
+        let made = run_for_operator(operator, Box::pin(self.next_part()));
+        PoolKind::Operators.run(made).await
+    }
+
+    async fn next_part(mut self) -> Result<Option<(Bytes, Self)>, Broken> {
         if let Some(first) = self.first.take() {
             return Ok(Some((first.into(), self)));
         }
