@@ -25,6 +25,7 @@ pub mod orders;
 mod overlap;
 pub mod overview;
 pub mod page;
+mod partner_url;
 pub mod partners;
 pub mod payments;
 pub mod policies;

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::operator::Operator;
 use super::page::{AFTER, Page, Paging, Search, limit};
+use super::partner_url::mask_query;
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
@@ -36,7 +37,8 @@ impl Endpoint for ListDeliveries {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List deliveries of webhooks and callbacks",
-        details: "Deliveries that meet every criterion, newest first.",
+        details: "Deliveries that meet every criterion, newest first. Without the role `support` \
+                  or `platform`, `…` stands for the query of a URL.",
         query: &[
             optional("partner", Kind::Text, "The partner's slug."),
             optional("state", Kind::OneOf(&STATES), "The delivery's state."),
@@ -70,8 +72,16 @@ impl Endpoint for ListDeliveries {
         Ok(Search { criteria, paging })
     }
 
-    async fn call(core: &Core, _: Operator, search: Search<Criteria>) -> Result<Page<Delivery>> {
-        Ok(search.paging.page(find(core, search.criteria).await?, |delivery| delivery.id))
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        search: Search<Criteria>,
+    ) -> Result<Page<Delivery>> {
+        let mut deliveries = find(core, search.criteria).await?;
+        for delivery in &mut deliveries {
+            mask_query(&operator, &mut delivery.url);
+        }
+        Ok(search.paging.page(deliveries, |delivery| delivery.id))
     }
 }
 

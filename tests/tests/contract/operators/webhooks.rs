@@ -66,3 +66,21 @@ async fn a_disabled_endpoint_is_not_tested_and_a_removed_one_is_gone() {
     }
     assert_eq!(audited(&context, "webhook.remove").await, [("ada".into(), "acme".into())]);
 }
+
+#[tokio::test]
+async fn the_query_of_an_address_is_shown_to_those_alone_who_may_send_there() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let url = "https://shop.example/hook?token=abc";
+    let made = acme.post("/api/v2/webhooks", json!({ "url": url })).await.assert_status(200).json();
+    let test = format!("{PATH}/{}/test", made["id"].as_str().unwrap());
+    context.admin(Method::POST, &test, Value::Null).await.assert_status(201);
+    let masked = "https://shop.example/hook?…";
+    for (name, role, shown) in [("eve", "viewer", masked), ("ada", "support", url)] {
+        let operator = Operator::new(&context, name, &[role]).await;
+        for path in [PATH, "/admin/v1/deliveries"] {
+            let rows = operator.get(path).await.assert_status(200).json();
+            assert_eq!(rows[0]["url"], shown, "{role}: {path}");
+        }
+    }
+}

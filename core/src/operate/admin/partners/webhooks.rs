@@ -16,6 +16,7 @@ use crate::http::request::Input;
 use crate::notify::webhooks::{self, ENDPOINTS_MAX, list, remove, test_event};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{AFTER, Page, Part, limit};
+use crate::operate::admin::partner_url::mask_query;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
@@ -33,7 +34,8 @@ impl Endpoint for ListWebhooks {
     const ROLES: &'static [Role] = Role::ALL;
     const DOC: Doc = Doc {
         summary: "List a partner's webhook endpoints",
-        details: "Oldest first, without their secrets.",
+        details: "Oldest first, without their secrets. Without the role `support` or `platform`, \
+                  `…` stands for the query of a URL.",
         path: &[SLUG],
         query: &[AFTER, limit(ENDPOINTS_MAX)],
         answer: r#"[{"id": "0199a000-0000-7000-8000-00000000000a",
@@ -50,12 +52,19 @@ impl Endpoint for ListWebhooks {
         Ok((input.param("slug").to_owned(), Part::read(input, ENDPOINTS_MAX)?))
     }
 
-    async fn call(core: &Core, _: Operator, (slug, part): (String, Part)) -> Result<Page<Webhook>> {
+    async fn call(
+        core: &Core,
+        operator: Operator,
+        (slug, part): (String, Part),
+    ) -> Result<Page<Webhook>> {
         let (client, _) = find(core, &slug).await?;
         let mut conn = core.db.acquire().await?;
         let endpoints = list::endpoints(&mut conn, client).await?;
-        let endpoints = endpoints.into_iter().map(Webhook::from);
-        part.of(endpoints.collect(), |endpoint: &Webhook| endpoint.id.to_string())
+        let mut endpoints: Vec<_> = endpoints.into_iter().map(Webhook::from).collect();
+        for endpoint in &mut endpoints {
+            mask_query(&operator, &mut endpoint.url);
+        }
+        part.of(endpoints, |endpoint: &Webhook| endpoint.id.to_string())
     }
 }
 
