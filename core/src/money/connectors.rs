@@ -21,6 +21,7 @@ pub mod events;
 mod finished;
 pub(crate) mod identity;
 pub mod lease;
+mod log_label;
 mod network_fee;
 pub mod openapi;
 pub(crate) mod payouts;

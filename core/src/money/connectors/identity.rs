@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::commands::{self, Command, CommandKind, Target, result_context};
+use super::log_label::log_label;
 use super::payouts::command_payouts_and_transfers;
 use super::provider_page;
 use super::screening::screen_anew;
@@ -187,6 +188,7 @@ pub(super) async fn completed(
     .execute(&mut *conn)
     .await?;
     if ended.rows_affected() == 0 {
+        let outcome = log_label(outcome);
         tracing::info!(connector, %command, outcome, "an identity check had ended before");
         return Ok(());
     }

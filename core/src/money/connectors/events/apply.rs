@@ -10,6 +10,7 @@ use super::report::Report;
 use super::subject::subject;
 use crate::Core;
 use crate::money::connectors::identity;
+use crate::money::connectors::log_label::log_label;
 use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
@@ -214,7 +215,8 @@ async fn without_money(
         return Ok(Applied::default());
     }
     if report.kind == EventKind::Health {
-        let (outcome, reason) = (report.outcome.as_deref(), report.reason.as_deref());
+        let [outcome, reason] =
+            [&report.outcome, &report.reason].map(|text| text.as_deref().map(log_label));
         let reference = report.provider_reference.as_deref();
         tracing::info!(connector, outcome, reason, reference, "a connector told of its health");
         if let Some((amount, asset)) = report.amount.zip(report.currency.as_deref()) {
