@@ -29,7 +29,11 @@ pub(crate) use self::trace_context::StoredTrace;
 pub use self::trace_context::TraceContext;
 use crate::platform::clock::Clock;
 use crate::platform::metrics::Metrics;
+use crate::platform::rate_limit::{Gcra, Quota};
 use crate::platform::settings;
+
+/// Rate of the traces that are recorded because callers who have proven nothing ask for it.
+const UNPROVEN_QUOTA: Quota = Quota::new(10, 1, 100);
 
 /// The caller of a request, which decides how far its trace goes: a trace may reach the partner's
 /// endpoints.
@@ -51,6 +55,8 @@ pub struct Telemetry {
     exporter: Option<Exporter>,
     /// Traces whose id ends in a number below this are recorded: all of them at 2^63.
     sampled_below: u64,
+    /// Recorded traces of callers who have proven nothing.
+    unproven: Gcra,
 }
 
 impl Telemetry {
@@ -65,15 +71,18 @@ impl Telemetry {
     ) -> Result<Self, &'static str> {
         let sampled_below = sampled_below(settings.sample_ratio)
             .ok_or("telemetry.sample_ratio is not between 0 and 1")?;
-        let Some(endpoint) = &settings.otlp_endpoint else {
-            let clock = clock.clone();
-            return Ok(Self { clock, recorder: None, exporter: None, sampled_below });
+        let off = Self {
+            clock: clock.clone(),
+            recorder: None,
+            exporter: None,
+            sampled_below,
+            unproven: Gcra::default(),
         };
+        let Some(endpoint) = &settings.otlp_endpoint else { return Ok(off) };
         let dropped = metrics.telemetry_dropped.with_label_values(&["queue_full"]);
         let (recorder, spans) = Recorder::new(clock.clone(), dropped);
         let exporter = Exporter::new(endpoint, clock, spans, metrics)?;
-        let recorder = Some(Arc::new(recorder));
-        Ok(Self { clock: clock.clone(), recorder, exporter: Some(exporter), sampled_below })
+        Ok(Self { recorder: Some(Arc::new(recorder)), exporter: Some(exporter), ..off })
     }
 
     /// The span of a request, in the caller's trace or a new one. `None` when no trace is recorded
@@ -95,6 +104,20 @@ impl Telemetry {
                 }
                 Some(span)
             }
+        }
+    }
+
+    /// Limits the rate at which a `traceparent` has the requests of callers recorded who have proven
+    /// nothing: anybody can send one. Beyond it the ratio decides, by a draw, because the caller has
+    /// chosen the trace's id.
+    pub fn limit_unproven(&self, span: &mut Span) {
+        if !span.is_recorded_for_caller() {
+            return;
+        }
+        let drawn = self.clock.nonce().is_ok_and(|id| is_sampled(id, self.sampled_below));
+        let now = self.clock.monotonic_ns();
+        if !drawn && !self.unproven.take(UNPROVEN_QUOTA, now).allowed {
+            span.discard();
         }
     }
 
@@ -190,6 +213,25 @@ mod tests {
         let half = telemetry(COLLECTOR, "0.5").unwrap();
         let sampled = (0..1_000).filter(|_| half.begin_work("a").unwrap().is_recorded()).count();
         assert!((350..650).contains(&sampled), "{sampled}");
+    }
+
+    #[tokio::test]
+    async fn who_has_proven_nothing_has_few_traces_recorded_beyond_the_ratio() {
+        let none = telemetry(COLLECTOR, "0.0").unwrap();
+        let limited = |telemetry: &Telemetry, parent: &str| {
+            let mut span = telemetry.begin_request(&headers(parent), Partner).unwrap();
+            telemetry.limit_unproven(&mut span);
+            span
+        };
+        let spans: Vec<_> = (0..2_000).map(|_| limited(&none, PARENT)).collect();
+        let recorded = spans.iter().filter(|span| span.is_recorded()).count();
+        assert!((100..1_000).contains(&recorded), "{recorded}");
+        let discarded = spans.iter().find(|span| !span.is_recorded()).unwrap();
+        assert_eq!(Some(&*discarded.context().trace_id()), PARENT.split('-').nth(1), "it goes on");
+        assert!(discarded.context().traceparent().ends_with("-00"));
+        assert!(none.begin_request(&headers(PARENT), Partner).unwrap().is_recorded(), "proven");
+        let all = telemetry(COLLECTOR, "1.0").unwrap();
+        assert!((0..2_000).all(|_| limited(&all, PARENT).is_recorded()), "as without a parent");
     }
 
     #[tokio::test]

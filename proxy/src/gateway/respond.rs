@@ -118,6 +118,7 @@ impl Gateway {
         // In HTTP/2 a head stands for itself, and not for its connection.
         let refused = request.extensions.get().or_else(|| connection.head_error.get());
         if let Some(refused) = refused {
+            self.limit_trace(context);
             return Ok(Some(self.refuse_head(context, *refused)));
         }
         match &self.listener {

@@ -13,7 +13,7 @@ pub struct Telemetry {
     #[schemars(extend("x-default" = "none: no traces are recorded"))]
     pub otlp_endpoint: Option<String>,
     /// Part of the traces that begin at this edge and are recorded; one that a caller's
-    /// `traceparent` began is recorded if the caller says so.
+    /// `traceparent` began is recorded if the caller says so, without a credential ten a second.
     #[schemars(with = "String", extend("type" = "number", "x-bounds" = "0 to 1"))]
     pub sample_ratio: Decimal,
 }

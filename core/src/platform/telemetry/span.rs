@@ -92,6 +92,17 @@ impl Span {
         self.recording.is_some()
     }
 
+    /// True if it is recorded because of the caller whose trace goes on.
+    pub(super) fn is_recorded_for_caller(&self) -> bool {
+        self.recording.as_ref().is_some_and(|recording| !recording.span.parent_span_id.is_empty())
+    }
+
+    /// Records neither it nor what will be below it.
+    pub(super) fn discard(&mut self) {
+        self.recording = None;
+        self.context.is_sampled = false;
+    }
+
     /// Names it anew.
     pub fn rename(&mut self, name: impl FnOnce() -> String) {
         if let Some(recording) = &mut self.recording {
