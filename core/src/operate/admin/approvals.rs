@@ -311,6 +311,14 @@ fn context(approval: Uuid) -> String {
     format!("approval/{approval}")
 }
 
+/// Lets pass who has the roles that decide about a call, by its route and the roles of what it changes.
+///
+/// # Errors
+/// 403, which names the roles.
+fn check_approver(operator: &Operator, route: Option<&Route>, roles: &[String]) -> Result<()> {
+    approvers(route, roles).iter().try_for_each(|roles| operator.check(roles))
+}
+
 /// Lists of roles, of each of which the second person has one: those that the route declares, and those of
 /// what the call changes. A role that is not known here is an owner's.
 fn approvers(route: Option<&Route>, roles: &[String]) -> Vec<Vec<Role>> {

@@ -40,6 +40,12 @@ pub(super) const APPROVAL: Subject = Subject {
             Verb::Post.call("/admin/v1/approvals/{id}/refuse"),
             "The call is not carried out.",
         ),
+        Action::new(
+            "withdraw",
+            "Withdraw",
+            Verb::Post.call("/admin/v1/approvals/{id}/refuse"),
+            "The call is not carried out.",
+        ),
     ],
 };
 
@@ -100,8 +106,9 @@ pub(super) async fn show(visit: &Visit<'_>, query: &Typed) -> Result<Page, Refus
 
 fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
     let (id, is_own) = (text(approval, "/id"), is_own(approval));
-    let may_agree = visit.may_agree(&text(approval, "/method"), &text(approval, "/path"));
+    let may_decide = approval["mayDecide"] == true;
     let is_state = |name: &str| approval["state"] == name;
+    let is_open = is_state("pending") || is_state("granted");
     html! {
         section.panel #(id) {
             h3 {
@@ -113,13 +120,14 @@ fn shown(visit: &Visit<'_>, approval: &Value) -> Markup {
             }
             (facts(visit, approval, FACTS))
             p.row {
-                @if is_state("pending") && !is_own && may_agree {
+                @if is_state("pending") && may_decide {
                     a.action href={ (SECTION) "/" (id) "/grant" } { "Agree" }
                 }
-                @if (is_state("pending") || is_state("granted")) && (is_own || may_agree) {
-                    a.action href={ (SECTION) "/" (id) "/refuse" } {
-                        @if is_own { "Withdraw" } @else { "Refuse" }
-                    }
+                @if is_open && may_decide {
+                    a.action href={ (SECTION) "/" (id) "/refuse" } { "Refuse" }
+                }
+                @if is_open && is_own {
+                    a.action href={ (SECTION) "/" (id) "/withdraw" } { "Withdraw" }
                 }
                 @if is_state("granted") && is_own && is_whole(approval) {
                     a.action href={ (SECTION) "/" (id) "/carry-out" } { "Carry out" }

@@ -8,7 +8,6 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::Core;
-use crate::auth::roles::Role;
 use crate::endpoint::Route;
 use crate::http::plain_error;
 use crate::http::reply::Reply;
@@ -162,15 +161,6 @@ impl Visit<'_> {
     pub(super) fn may(&self, method: &Method, path: &str) -> bool {
         let route = self.route(method, path);
         route.is_some_and(|route| self.session.operator.check(route.roles).is_ok())
-    }
-
-    /// True if a role of the operator lets them agree to this call of another one, by its path with
-    /// values in it. A call that is not there any more is the owners' to decide.
-    pub(super) fn may_agree(&self, method: &str, path: &str) -> bool {
-        let method: Method = method.parse().unwrap_or_default();
-        let route = self.core.operators_api.find(&method, path).endpoint();
-        let approvers: &[Role] = route.map_or(&[], |route| route.approvers);
-        self.session.operator.check(approvers).is_ok()
     }
 
     fn route(&self, method: &Method, path: &str) -> Option<&Route> {

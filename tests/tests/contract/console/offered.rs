@@ -48,6 +48,45 @@ async fn a_call_is_agreed_to_by_who_has_a_role_of_it() {
 }
 
 #[tokio::test]
+async fn a_held_configuration_is_decided_by_who_has_the_roles_of_its_changes() {
+    let context = TestContext::start().await;
+    let token = context.operator("ada", &["platform", "treasury"]).await;
+    let prices = json!({"prices": {"BTC-EUR": {"price": 40_000}}}).to_string();
+    let path = "/admin/v1/configuration";
+    let waits = context.admin_as(Some(&token), Method::PUT, path, prices.into()).await;
+    waits.assert_status(202);
+    let operators: [(&str, &[&str], bool); 3] = [
+        ("bob", &["platform"], false),
+        ("tim", &["treasury"], false),
+        ("eve", &["platform", "treasury"], true),
+    ];
+    for (name, roles, may) in operators {
+        let browser = Browser::of(&context, name, roles).await;
+        let page = browser.get("/console/approvals").await.assert(200, path);
+        for action in ["/grant\"", "/refuse\""] {
+            assert_eq!(page.text.contains(action), may, "{name} {action}: {}", page.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_ones_own_is_withdrawn() {
+    let context = TestContext::start().await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let price = [("price", "41234.56")];
+    let waits = ada.submit("/console/market/BTC-EUR/price", &price).await.assert(303, "");
+    let id = waits.header("location").split("waits=").nth(1).unwrap().to_owned();
+    let withdraw = format!("/console/approvals/{id}/withdraw");
+    let page = ada.get("/console/approvals").await.assert(200, &format!("href=\"{withdraw}\""));
+    assert!(!page.text.contains("/refuse\""), "{}", page.text);
+    let form = ada.get(&withdraw).await.assert(200, "Withdraw: approval");
+    assert!(!form.text.contains("Refuse"), "{}", form.text);
+    let done = ada.submit(&withdraw, &[]).await.assert(303, "");
+    let page = ada.get(done.header("location")).await.assert(200, "Done: Withdraw.");
+    assert!(!page.text.contains("/withdraw\""), "{}", page.text);
+}
+
+#[tokio::test]
 async fn a_payment_that_is_matched_is_not_matched_again() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{approvers, identities, record, route_of};
+use super::{check_approver, identities, record, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::openapi::doc::{Doc, Kind, Member, required};
@@ -162,7 +162,7 @@ async fn check(core: &Core, operator: &Operator, id: Uuid) -> Result<HeldCall> {
     .ok_or_else(|| Denial::not_found("approval"))?;
     let route = route_of(core, &row.method, &row.route);
     if !row.is_own {
-        approvers(route, &row.approver_roles).iter().try_for_each(|roles| operator.check(roles))?;
+        check_approver(operator, route, &row.approver_roles)?;
     }
     let declared: &[Role] = route.map_or(&[], |route| route.approvers);
     Ok(HeldCall { requested_by: row.requested_by, is_own: row.is_own, declared })

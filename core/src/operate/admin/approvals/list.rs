@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{context, identities, route_of};
+use super::{check_approver, context, identities, route_of};
 use crate::Core;
 use crate::auth::roles::Role;
 use crate::endpoint::Endpoint;
@@ -40,7 +40,7 @@ impl Endpoint for ListApprovals {
             "method": "PUT", "path": "/admin/v1/prices/BTC-EUR", "body": {"price": 51234.56},
             "requestedBy": "ada", "requestedAt": "2026-03-01T12:00:00Z",
             "expiresAt": "2026-03-02T12:00:00Z", "decidedBy": null, "decidedAt": null,
-            "own": false}]"#,
+            "own": false, "mayDecide": true}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -56,7 +56,7 @@ impl Endpoint for ListApprovals {
         let mut rows = sqlx::query!(
             r#"
             select approval_id, method, route, path, requested_by, requested_at, expires_at,
-                coalesce(granted_by, refused_by) as decided_by, decided_at,
+                approver_roles, coalesce(granted_by, refused_by) as decided_by, decided_at,
                 case when used_at is not null then 'used' when refused_by is not null then 'refused'
                     when expires_at <= now() then 'expired'
                     when granted_by is not null then 'granted' else 'pending' end as "state!",
@@ -84,6 +84,7 @@ impl Endpoint for ListApprovals {
         let listed = rows.into_iter().map(|row| {
             let route = route_of(core, &row.method, &row.route);
             let shown = route.is_some_and(|route| operator.check(route.roles).is_ok());
+            let has_roles = check_approver(&operator, route, &row.approver_roles).is_ok();
             let sealed = row.sealed_body.filter(|_| shown);
             let opened = sealed.and_then(|s| core.keys.open(&context(row.approval_id), &s).ok());
             Approval {
@@ -98,6 +99,7 @@ impl Endpoint for ListApprovals {
                 decided_by: row.decided_by,
                 decided_at: row.decided_at,
                 own: row.own,
+                may_decide: has_roles && !row.own,
             }
         });
         let approvals: Vec<_> = listed.collect();
@@ -138,4 +140,6 @@ pub struct Approval {
     decided_at: Option<DateTime<Utc>>,
     /// `true` if the operator who lists them made the call: others may have the same name.
     own: bool,
+    /// `true` if the operator who lists them has the roles to grant or refuse it, and has not made it.
+    may_decide: bool,
 }
