@@ -23,7 +23,8 @@ pub(crate) use self::staff_upload::{
 };
 pub(crate) use self::store::VersionSummary;
 pub(crate) use self::switch::{
-    activate, activate_in, end_rollout, remove, roll_back, start_canary, start_shadow,
+    activate, activate_in, end_rollout, remove, roll_back, rollback_target, start_canary,
+    start_shadow,
 };
 pub(crate) use self::target::{REASON_CHARS_MAX, Target, check_persons};
 pub(crate) use self::upload::{StageRequest, VersionSettings, configure, push, stage};

@@ -28,7 +28,11 @@ pub(super) const POLICY: Subject = Subject {
     section: SECTION,
     page: "/console/partners/{slug}/policies/{kind}",
     read: "/admin/v1/partners/{slug}/policies/{kind}",
-    facts: &[("Active version", Cell::Text("/active")), ("On trial", Cell::Text("/trial/version"))],
+    facts: &[
+        ("Active version", Cell::Text("/active")),
+        ("On trial", Cell::Text("/trial/version")),
+        ("A rollback leads to version", Cell::Text("/rollbackTo")),
+    ],
     actions: &[
         Action::new(
             "upload",
@@ -57,7 +61,8 @@ pub(super) const POLICY: Subject = Subject {
              edge follows within a second.",
         )
         .with(BECAUSE)
-        .signed("policy.rollback", OF_POLICY),
+        .signed("policy.rollback", OF_POLICY)
+        .having(&[("/canRollBack", "yes")]),
         Action::new(
             "end-trial",
             "End the trial",
@@ -254,6 +259,7 @@ pub(super) async fn show(
     let (is_active, is_on_trial) = (!policy["active"].is_null(), policy["trial"].is_object());
     policy["isOnTrial"] = is_on_trial.into();
     policy["isServing"] = (is_active || is_on_trial).into();
+    policy["canRollBack"] = (!policy["rollbackTo"].is_null()).into();
     let rows = |name: &str| policy[name].as_array().cloned().unwrap_or_default();
     let path = format!("{SECTION}/{}/policies/{}", segment(slug), segment(kind));
     let trial = &policy["trial"];

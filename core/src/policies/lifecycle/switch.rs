@@ -168,55 +168,123 @@ pub(crate) async fn roll_back(
     revision::client_changed(&mut tx, target.client).await?;
     target.check_persons(&mut tx).await?;
     signed_change::check(core, &mut tx, target, about(target, "policy.rollback")).await?;
-    let ended = delete_rollout(&mut tx, target).await?;
-    let canary = ended.filter(|ended| ended.canary_percentage.is_some()).map(|ended| ended.version);
-    let active = active_version(&mut tx, target).await?;
-    let (from, to) = match (canary, active) {
-        (Some(canary), Some(active)) => (Some(canary), active),
-        (Some(_), None) => {
-            let reason = "only the built-in rule is behind the trial: end it";
-            return Err(LifecycleError::Conflict(reason));
-        }
-        (_, active) => (active, activate_previous(&mut tx, target).await?),
-    };
-    let found = match canary {
-        // It serves already, and would serve on at the end of the canary.
-        Some(_) => find(&mut tx, target, to).await?,
-        None => find_eligible(core, &mut tx, target, to).await?,
-    };
-    let detail = json!({"from": from, "to": to});
+    let step = step_back(core, &mut tx, target).await?;
+    delete_rollout(&mut tx, target).await?;
+    if !step.is_from_canary {
+        replace_active(&mut tx, target, step.to).await?;
+    }
+    let found = find(&mut tx, target, step.to).await?;
+    let detail = json!({"from": step.from, "to": step.to});
     record_change(core, &mut tx, target, "policy.rollback", detail).await?;
     tx.commit().await?;
     core.serve_committed().await;
     Ok(found.summary)
 }
 
-/// Makes the version before the active one the active one.
-async fn activate_previous(
+/// The version that a rollback leads to by what is stored now; `None` where it is refused.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn rollback_target(core: &Core, target: Target<'_>) -> Result<Option<i64>> {
+    let mut conn = core.db.acquire().await?;
+    match step_back(core, &mut conn, target).await {
+        Ok(step) => Ok(Some(step.to)),
+        Err(LifecycleError::Internal(error)) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The step that a rollback takes.
+struct StepBack {
+    /// The version that serves no more; `None` after a removal.
+    from: Option<i64>,
+    to: i64,
+    /// True if `to` is the active version already, which a canary gives way to.
+    is_from_canary: bool,
+}
+
+/// The step back from what serves now, without a lock.
+///
+/// # Errors
+/// When no earlier version may begin to serve; the active one, which a canary gives way to, always may.
+async fn step_back(
+    core: &Core,
     conn: &mut Connection,
     target: Target<'_>,
-) -> Result<i64, LifecycleError> {
-    let activation = sqlx::query_scalar!(
-        "update policy_version set active = false, rolled_back = true \
-         where client_id = $1 and kind = $2 and active returning activation",
+) -> Result<StepBack, LifecycleError> {
+    let canary = sqlx::query_scalar!(
+        "select version from policy_trial \
+         where client_id = $1 and kind = $2 and share is not null",
         target.client.uuid(),
         target.kind.as_str(),
     )
     .fetch_optional(&mut *conn)
     .await?;
-    sqlx::query_scalar!(
-        "update policy_version set active = true \
-         where client_id = $1 and kind = $2 and activation = \
-             (select max(activation) from policy_version where client_id = $1 and kind = $2 \
-              and not rolled_back and activation < $3) \
-         returning version",
+    let active = active_version(conn, target).await?;
+    match (canary, active) {
+        // It serves already, and would serve on at the end of the canary.
+        (Some(from), Some(to)) => Ok(StepBack { from: Some(from), to, is_from_canary: true }),
+        (Some(_), None) => {
+            let reason = "only the built-in rule is behind the trial: end it";
+            Err(LifecycleError::Conflict(reason))
+        }
+        (None, from) => {
+            let to = previous_version(core, conn, target).await?;
+            Ok(StepBack { from, to, is_from_canary: false })
+        }
+    }
+}
+
+/// The version that was active before the active one, or the last one after a removal.
+///
+/// # Errors
+/// [`LifecycleError::Conflict`] when there is none; those of [`check_eligible`].
+async fn previous_version(
+    core: &Core,
+    conn: &mut Connection,
+    target: Target<'_>,
+) -> Result<i64, LifecycleError> {
+    let previous = sqlx::query!(
+        "select version, signed_with, info from policy_version \
+         where client_id = $1 and kind = $2 and not active and not rolled_back \
+             and activation < coalesce((select activation from policy_version \
+                 where client_id = $1 and kind = $2 and active), $3) \
+         order by activation desc limit 1",
         target.client.uuid(),
         target.kind.as_str(),
-        activation.flatten().unwrap_or(i64::MAX),
+        i64::MAX,
     )
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?
-    .ok_or(LifecycleError::Conflict("there is no previous version"))
+    .ok_or(LifecycleError::Conflict("there is no previous version"))?;
+    check_eligible(core, conn, target, previous.signed_with.as_deref(), &previous.info).await?;
+    Ok(previous.version)
+}
+
+/// Makes an earlier version the active one in place of the one that is rolled back from.
+async fn replace_active(
+    conn: &mut Connection,
+    target: Target<'_>,
+    version: i64,
+) -> Result<(), LifecycleError> {
+    sqlx::query!(
+        "update policy_version set active = false, rolled_back = true \
+         where client_id = $1 and kind = $2 and active",
+        target.client.uuid(),
+        target.kind.as_str(),
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update policy_version set active = true \
+         where client_id = $1 and kind = $2 and version = $3",
+        target.client.uuid(),
+        target.kind.as_str(),
+        version,
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// Goes back to the built-in rule. A rollout ends.
@@ -276,7 +344,7 @@ async fn find(
     Ok(FoundVersion { summary, active: row.active, signed_with, info })
 }
 
-/// The same, if it may begin to serve: signed where it must be, and with the keys that it names.
+/// The same, if it may begin to serve.
 async fn find_eligible(
     core: &Core,
     conn: &mut Connection,
@@ -284,10 +352,24 @@ async fn find_eligible(
     version: i64,
 ) -> Result<FoundVersion, LifecycleError> {
     let found = find(&mut *conn, target, version).await?;
-    let signed_with = found.signed_with.as_deref();
-    manifest::check_stored_signature(core, conn, target, signed_with).await?;
-    keys::check_named(conn, target, &found.info).await?;
+    check_eligible(core, conn, target, found.signed_with.as_deref(), &found.info).await?;
     Ok(found)
+}
+
+/// Checks that a stored version may begin to serve: signed where it must be, and with the keys that it
+/// names.
+///
+/// # Errors
+/// Those of both checks.
+async fn check_eligible(
+    core: &Core,
+    conn: &mut Connection,
+    target: Target<'_>,
+    signed_with: Option<&str>,
+    info: &Value,
+) -> Result<(), LifecycleError> {
+    manifest::check_stored_signature(core, conn, target, signed_with).await?;
+    keys::check_named(conn, target, info).await
 }
 
 async fn active_version(

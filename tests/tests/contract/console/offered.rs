@@ -163,6 +163,45 @@ async fn a_trial_is_ended_and_a_policy_removed_where_there_is_one() {
 }
 
 #[tokio::test]
+async fn a_policy_is_rolled_back_where_a_version_is_behind_it() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["platform"]).await;
+    let (path, call) =
+        ("/console/partners/acme/policies/fee", "/admin/v1/partners/acme/policies/fee");
+    let offered = async || {
+        let page = ada.get(path).await.assert(200, "Policy fee of acme");
+        page.text.contains(&format!("href=\"{path}/rollback\""))
+    };
+    let change = async |method: Method, path: &str, members: Value| {
+        let done = context.admin(method, &format!("{call}{path}"), members).await;
+        assert!(done.status() < 300, "{path}: {}", done.text());
+    };
+    let push = async || {
+        let pushed = context.admin_bytes(Method::PUT, call, component("tiered-fee")).await;
+        pushed.assert_status(200);
+    };
+    assert!(!offered().await, "no version");
+    push().await;
+    assert!(!offered().await, "no version before");
+    push().await;
+    assert!(offered().await, "from 2 to 1");
+    change(Method::POST, "/rollback", json!({})).await;
+    assert!(!offered().await, "nothing behind 1");
+    change(Method::POST, "/versions/2/activate", json!({"percentage": 5})).await;
+    assert!(offered().await, "from the canary to 1");
+    change(Method::DELETE, "", json!({})).await;
+    assert!(offered().await, "from the removal to 1");
+    change(Method::POST, "/versions/2/activate", json!({"percentage": 5})).await;
+    assert!(!offered().await, "the built-in rule is behind the canary");
+    change(Method::DELETE, "/trial", json!({})).await;
+    // The version behind it may not serve any more.
+    let demanded = "update client set policy_signature_required = true where slug = 'acme'";
+    sqlx::query(demanded).execute(context.db()).await.unwrap();
+    assert!(!offered().await, "1 is not signed");
+}
+
+#[tokio::test]
 async fn a_claim_is_offered_where_it_can_be_made_and_given_back() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;

@@ -17,7 +17,7 @@ use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::Result;
-use crate::policies::lifecycle::Target;
+use crate::policies::lifecycle::{Target, rollback_target};
 
 /// Most versions of one answer.
 const VERSIONS_MAX: i64 = 200;
@@ -39,7 +39,7 @@ impl Endpoint for ReadPolicy {
         details: "Versions and changes newest first, at most 200 of each; the active version is \
                   always among them.",
         path: PATH,
-        answer: r#"{"kind": "fee", "active": 1, "trial": null,
+        answer: r#"{"kind": "fee", "active": 1, "rollbackTo": null, "trial": null,
             "versions": [{"version": 1, "digest": "b5bb9d8014a0f9b1", "size": 48123,
                 "active": true, "rolledBack": false, "failClosed": false,
                 "config": {"tiers": ["0=20000"]},
@@ -70,6 +70,7 @@ impl Endpoint for ReadPolicy {
         Ok(Json(History {
             kind: target.kind.as_str(),
             active: versions.iter().find(|version| version.active).map(|version| version.version),
+            rollback_to: rollback_target(core, target).await?,
             trial: Trial::find(core, target).await?,
             versions,
             changes,
@@ -130,11 +131,14 @@ pub(in crate::operate) async fn log(core: &Core, target: Target<'_>) -> Result<V
 /// A policy's versions, its trial, its changes and its log.
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "PolicyHistory")]
+#[serde(rename_all = "camelCase")]
 pub struct History {
     /// `signature`, `fee` or `method-order`.
     kind: &'static str,
     /// The active version; null with the built-in rule.
     active: Option<i64>,
+    /// The version that a rollback leads to; null where there is none that may serve.
+    rollback_to: Option<i64>,
     /// The version on trial; null without one.
     trial: Option<Trial>,
     /// The active version and its newest ones, newest first.
