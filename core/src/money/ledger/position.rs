@@ -130,6 +130,12 @@ impl Position {
         rows.map(|row| (row.holder.as_str(), row.amount))
     }
 
+    /// True if coins or money of a payout are owed, and have not left.
+    pub(crate) fn owes_payout(&self) -> bool {
+        let kind = AccountKind::PayoutPayable.as_str();
+        self.0.iter().any(|row| row.kind == kind && row.amount < Decimal::ZERO)
+    }
+
     /// True if the order's fiat and coins have been exchanged.
     pub(crate) fn is_executed(&self, currency: &str) -> bool {
         !self.sum(AccountKind::Conversion, currency).is_zero()

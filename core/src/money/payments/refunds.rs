@@ -148,32 +148,22 @@ pub(crate) async fn decide(
     if !stored.kind.is_arrival() {
         return Err(Denial::conflict("nothing came in by this payment").into());
     }
-    let is_unexpected = stored.matched.is_none() && (stored.suspense || stored.order.is_none());
-    // What is in its book beside it is of other payments, or somebody else's.
-    let gone = stored.disputed(conn).await? + stored.given_back_unasked(conn).await?;
-    let left = stored.amount - stored.refund_requested - gone;
+    let left = left(conn, &stored).await?;
     let amount = decision.amount.unwrap_or(left);
     if amount > left || amount <= Decimal::ZERO {
         let reason = "less is left of the payment, or its provider has taken or given it back";
         return Err(Denial::conflict(reason).into());
     }
+    let owed = owed_in(conn, &stored, payment, amount).await?;
     let mut causes = Vec::new();
-    let (book, order, from) = if is_unexpected {
-        (stored.client, stored.order, Suspense)
-    } else {
-        let terms = match stored.order_key() {
-            Some(key) => OrderTerms::find(conn, Some(key.client), key.order).await?,
-            None => None,
-        };
+    if owed.from == Customer
+        && let Some(key) = stored.order_key()
+    {
+        let terms = OrderTerms::find(conn, Some(key.client), key.order).await?;
         let terms = terms.ok_or_else(|| Error::invariant("find the order of a payment"))?;
-        let from = if in_suspense(conn, stored.client, payment).await? >= amount {
-            Suspense
-        } else {
-            causes.extend(stop(conn, core, &terms, payment, reason, actor).await?);
-            Customer
-        };
-        (terms.key.client, Some(terms.key.order.number()), from)
-    };
+        causes.extend(stop(conn, core, &terms, payment, reason, actor).await?);
+    }
+    let Owed { book, order, from } = owed;
     let position = Position::of(conn, book, order).await?;
     if position.owed(from, &stored.currency) < amount {
         return Err(Denial::conflict("the payment was given back, or its coins have left").into());
@@ -195,6 +185,59 @@ pub(crate) async fn decide(
         all = all.max(refunds_of_order(conn, order, &stored.currency).await?);
     }
     Ok(Requested { id, amount, all, currency: stored.currency, causes })
+}
+
+/// The amount that [`decide`] gives back without one by what is stored now; zero where it refuses.
+/// Nothing is locked: a payout that is under way may come before the decision.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn refundable(conn: &mut Connection, payment: Uuid) -> Result<Decimal> {
+    let stored = StoredPayment::find(conn, payment).await?;
+    let Some(stored) = stored.filter(|stored| stored.kind.is_arrival()) else {
+        return Ok(Decimal::ZERO);
+    };
+    let left = left(conn, &stored).await?;
+    if left <= Decimal::ZERO {
+        return Ok(Decimal::ZERO);
+    }
+    let Owed { book, order, from } = owed_in(conn, &stored, payment, left).await?;
+    let position = Position::of(conn, book, order).await?;
+    let is_owed = position.owed(from, &stored.currency) >= left;
+    // An exchange is undone while its payout has not left.
+    let is_there = is_owed || from == Customer && position.owes_payout();
+    Ok(if is_there { left } else { Decimal::ZERO })
+}
+
+/// The part of a payment that nobody has asked for, and its provider has neither taken nor given back.
+async fn left(conn: &mut Connection, stored: &StoredPayment) -> Result<Decimal> {
+    // What is in its book beside it is of other payments, or somebody else's.
+    let gone = stored.disputed(conn).await? + stored.given_back_unasked(conn).await?;
+    Ok(stored.amount - stored.refund_requested - gone)
+}
+
+/// The account that a part of a payment is owed in.
+struct Owed {
+    /// The tenant of its book.
+    book: ClientId,
+    order: Option<i64>,
+    from: AccountKind,
+}
+
+async fn owed_in(
+    conn: &mut Connection,
+    stored: &StoredPayment,
+    payment: Uuid,
+    amount: Decimal,
+) -> Result<Owed> {
+    if stored.matched.is_none() && (stored.suspense || stored.order.is_none()) {
+        return Ok(Owed { book: stored.client, order: stored.order, from: Suspense });
+    }
+    let key = stored.order_key();
+    let key = key.ok_or_else(|| Error::invariant("find the order of a payment"))?;
+    let is_in_suspense = in_suspense(conn, stored.client, payment).await? >= amount;
+    let from = if is_in_suspense { Suspense } else { Customer };
+    Ok(Owed { book: key.client, order: Some(key.order.number()), from })
 }
 
 /// The refund that a decision would ask for now: its transaction is undone.

@@ -213,6 +213,16 @@ impl StoredPayment {
         let Some(named) = named.fetch_optional(&mut *conn).await? else { return Ok(None) };
         let client = Some(named.client_id.into());
         hold_books(conn, client, &named.connector, &named.provider_reference).await?;
+        let Some(stored) = Self::find(conn, id).await? else { return Ok(None) };
+        let named = order_key(Some(stored.client.uuid()), stored.order);
+        for key in named.into_iter().chain(stored.matched) {
+            OrderTerms::find(conn, Some(key.client), key.order).await?;
+        }
+        Ok(Some(stored))
+    }
+
+    /// The payment of this id by what is stored now: nothing is locked.
+    pub(crate) async fn find(conn: &mut Connection, id: Uuid) -> CoreResult<Option<Self>> {
         let row = sqlx::query!(
             r#"
             select p.client_id, p.connector, p.provider_reference, p.kind, p.amount, p.currency,
@@ -230,14 +240,9 @@ impl StoredPayment {
             "#,
             id,
         )
-        .fetch_optional(&mut *conn)
+        .fetch_optional(conn)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let named = order_key(Some(row.client_id), row.order_id);
-        let matched = order_key(row.to_client_id, row.matched_order);
-        for key in named.into_iter().chain(matched) {
-            OrderTerms::find(conn, Some(key.client), key.order).await?;
-        }
         let kind = PaymentKind::from_name(&row.kind);
         Ok(Some(Self {
             client: row.client_id.into(),
@@ -250,7 +255,7 @@ impl StoredPayment {
             suspense: row.suspense,
             occurred_at: row.occurred_at,
             transaction: row.transaction_id,
-            matched,
+            matched: order_key(row.to_client_id, row.matched_order),
             refund_requested: row.refund_requested,
         }))
     }

@@ -84,6 +84,7 @@ const FACTS: &[(&str, Cell)] = &[
     ("Kind", Cell::Text("/kind")),
     ("Amount", Cell::Money("/amount", "/currency")),
     ("Refund asked for", Cell::Money("/refundRequested", "/currency")),
+    ("Left to be given back", Cell::Money("/refundable", "/currency")),
     ("Partner", Cell::Text("/partner")),
     ("Order", Cell::Link("/console/orders/", "/orderId")),
     ("Connector", Cell::Text("/connector")),
@@ -121,6 +122,7 @@ pub(super) const PAYMENT: Subject = Subject {
                 .hint("All that is left if left out."),
             Input::REASON,
         ])
+        .having(&[("/isRefundable", "yes")])
         .destructive(),
     ],
 };
@@ -128,7 +130,8 @@ pub(super) const PAYMENT: Subject = Subject {
 /// The page of a payment.
 pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<Page, Refused> {
     let ids = [id.to_owned()];
-    let payment = visit.get(&format!("/admin/v1/payments/{}", segment(id))).await?;
+    let mut payment = visit.get(&format!("/admin/v1/payments/{}", segment(id))).await?;
+    payment["isRefundable"] = (text(&payment, "/refundable") != "0").into();
     let waits = matches!(&*text(&payment, "/state"), "suspense" | "unmatched");
     let suggested = match waits {
         true => visit.rows(&format!("/admin/v1/payments/{}/suggestions", segment(id))).await?.0,

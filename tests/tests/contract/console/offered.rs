@@ -101,6 +101,42 @@ async fn a_payment_that_is_matched_is_not_matched_again() {
 }
 
 #[tokio::test]
+async fn a_payment_is_refunded_where_something_is_left_of_it() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let ada = Browser::of(&context, "ada", &["treasury"]).await;
+    let offered = async |payment: &Value| {
+        let path = format!("/console/payments/{}", payment["id"].as_str().unwrap());
+        let page = ada.get(&path).await.assert(200, "Left to be given back");
+        page.text.contains(&format!("href=\"{path}/refund\""))
+    };
+    let unmatched = json!({"partner": "acme", "kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "1", "reason": "seen"});
+    let unmatched = context.admin(Method::POST, "/admin/v1/payments", unmatched).await;
+    let unmatched = unmatched.assert_status(201).json();
+    let refund = format!("/admin/v1/payments/{}/refund", unmatched["id"].as_str().unwrap());
+    for amount in [30, 70] {
+        assert!(offered(&unmatched).await, "{amount} of 100 are not asked for");
+        let part = json!({"amount": amount, "reason": "nobody's"});
+        context.admin(Method::POST, &refund, part).await.assert_status(200);
+    }
+    assert!(!offered(&unmatched).await, "all of it is asked for");
+
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let path = format!("/admin/v1/payments?order={}", order.id);
+    let paid = context.admin(Method::GET, &path, Value::Null).await.json()[0].clone();
+    assert!(offered(&paid).await, "its coins have not left");
+    let events = format!("/admin/v1/orders/{}/events", order.id);
+    let sent = json!({"event": "coins-sent", "transactionId": "ab12"});
+    context.admin(Method::POST, &events, sent).await.assert_status(200);
+    let payments = context.admin(Method::GET, &path, Value::Null).await.json();
+    for payment in payments.as_array().unwrap() {
+        assert!(!offered(payment).await, "{payment}");
+    }
+}
+
+#[tokio::test]
 async fn a_live_partner_does_not_go_live_again() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -14,6 +14,7 @@ use crate::endpoint::openapi::doc::Doc;
 use crate::endpoint::{Endpoint, Json};
 use crate::http::request::Input;
 use crate::money::payments::record::report_context;
+use crate::money::payments::refunds::refundable;
 use crate::operate::admin::operator::Operator;
 use crate::platform::error::{Error, Result};
 use rampart_types::JsonDecimal;
@@ -38,7 +39,7 @@ impl Endpoint for ReadPayment {
             "currency": "EUR", "orderId": 1234567890123456, "state": "matched",
             "refundRequested": 0, "actor": "ada", "reason": "seen on the statement",
             "occurredAt": "2026-03-01T11:58:00Z", "recordedAt": "2026-03-01T12:00:00Z",
-            "report": {"name": "A. Lovelace"}, "confirmations": []
+            "refundable": 250, "report": {"name": "A. Lovelace"}, "confirmations": []
         }"#,
         ..Doc::NONE
     };
@@ -54,7 +55,9 @@ impl Endpoint for ReadPayment {
         let id = id(&text)?;
         let payment = find(core, id).await?;
         let (report, confirmations) = (report(core, id).await?, confirmations(core, id).await?);
-        Ok(Json(PaymentInFull { payment, report, confirmations }))
+        let mut conn = core.db.acquire().await?;
+        let refundable = JsonDecimal(refundable(&mut conn, id).await?);
+        Ok(Json(PaymentInFull { payment, refundable, report, confirmations }))
     }
 }
 
@@ -63,6 +66,8 @@ impl Endpoint for ReadPayment {
 pub struct PaymentInFull {
     #[serde(flatten)]
     payment: Payment,
+    /// Amount that is left of it to be given back; zero where nothing is, or its coins have left.
+    refundable: JsonDecimal,
     /// The report as it came; null without one, or after it was erased.
     report: Option<Value>,
     /// Reports of providers that have confirmed this refund, which an operator's event of its order
