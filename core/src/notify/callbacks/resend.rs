@@ -23,6 +23,39 @@ pub(crate) enum Resent {
     EndpointOff,
 }
 
+/// A delivery whose event is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptDelivery {
+    client_id: Uuid,
+    pub(crate) delivery_id: Uuid,
+    /// False if its endpoint is removed or switched off. A callback has none.
+    pub(crate) is_open: bool,
+}
+
+/// Those of these deliveries whose events are kept.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn kept(conn: &mut Connection, deliveries: &[Uuid]) -> Result<Vec<KeptDelivery>> {
+    let kept = sqlx::query_as!(
+        KeptDelivery,
+        r#"
+        select d.client_id as "client_id!", d.delivery_id as "delivery_id!",
+            (d.endpoint_id is null or w.endpoint_id is not null and w.disabled_at is null)
+                as "is_open!"
+        from delivery d
+        join event e on e.client_id = d.client_id and e.event_id = d.event_id
+        left join webhook_endpoint w
+            on w.client_id = d.client_id and w.endpoint_id = d.endpoint_id
+        where d.delivery_id = any ($1)
+        "#,
+        deliveries,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(kept)
+}
+
 /// Sends one delivery again, in whatever state it is.
 ///
 /// # Errors
@@ -32,25 +65,11 @@ pub(crate) async fn resend(
     client: ClientId,
     delivery: DeliveryId,
 ) -> Result<Resent> {
-    let is_open = sqlx::query_scalar!(
-        r#"
-        select d.endpoint_id is null or exists (
-            select from webhook_endpoint w
-            where w.client_id = $1 and w.endpoint_id = d.endpoint_id and w.disabled_at is null
-        ) as "is_open!"
-        from delivery d
-        join event e on e.client_id = d.client_id and e.event_id = d.event_id
-        where d.client_id = $1 and d.delivery_id = $2
-        "#,
-        client.uuid(),
-        delivery.uuid(),
-    )
-    .fetch_optional(&mut *conn)
-    .await?;
-    match is_open {
+    let kept = kept(conn, &[delivery.uuid()]).await?;
+    match kept.iter().find(|kept| kept.client_id == client.uuid()) {
         None => return Ok(Resent::Unknown),
-        Some(false) => return Ok(Resent::EndpointOff),
-        Some(true) => {}
+        Some(kept) if !kept.is_open => return Ok(Resent::EndpointOff),
+        Some(_) => {}
     }
     let due = sqlx::query!(
         "update delivery set state = 'pending', attempts = 0, next_attempt_at = rampart_now(), \

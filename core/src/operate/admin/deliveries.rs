@@ -2,6 +2,8 @@
 
 pub mod read;
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -18,7 +20,7 @@ use crate::endpoint::openapi::doc::{Doc, Kind, optional, required};
 use crate::endpoint::{Endpoint, Json};
 use crate::http::fields::strict;
 use crate::http::request::Input;
-use crate::notify::callbacks::resend::{Resent, resend};
+use crate::notify::callbacks::resend::{Resent, kept, resend};
 use crate::platform::error::{Denial, Result};
 use rampart_types::OrderId;
 
@@ -51,7 +53,7 @@ impl Endpoint for ListDeliveries {
             "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
             "state": "pending", "attempts": 1, "lastStatus": 500, "lastError": "status",
             "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
-            "createdAt": "2026-03-01T12:00:00Z"}]"#,
+            "createdAt": "2026-03-01T12:00:00Z", "redeliverable": true}]"#,
         ..Doc::NONE
     };
     type Caller = Operator;
@@ -138,11 +140,13 @@ pub struct Delivery {
     delivered_at: Option<DateTime<Utc>>,
     /// When the event happened.
     created_at: DateTime<Utc>,
+    /// `false` if its webhook endpoint is removed or switched off: nothing is sent there again.
+    redeliverable: bool,
 }
 
 async fn find(core: &Core, criteria: Criteria) -> Result<Vec<Delivery>> {
-    let deliveries = sqlx::query_as!(
-        Delivery,
+    let mut conn = core.db.acquire().await?;
+    let rows = sqlx::query!(
         r#"
         select d.delivery_id as "id!", c.slug as "partner!", d.event_id as "event_id!",
             e.type as "kind!", d.order_id, d.url as "url!", d.state as "state!",
@@ -166,9 +170,28 @@ async fn find(core: &Core, criteria: Criteria) -> Result<Vec<Delivery>> {
         criteria.id,
         criteria.limit,
     )
-    .fetch_all(&core.db)
+    .fetch_all(&mut *conn)
     .await?;
-    Ok(deliveries)
+    let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+    let kept = kept(&mut conn, &ids).await?;
+    let open: HashSet<_> = kept.iter().filter(|d| d.is_open).map(|d| d.delivery_id).collect();
+    let deliveries = rows.into_iter().map(|row| Delivery {
+        id: row.id,
+        partner: row.partner,
+        event_id: row.event_id,
+        kind: row.kind,
+        order_id: row.order_id,
+        url: row.url,
+        state: row.state,
+        attempts: row.attempts,
+        last_status: row.last_status,
+        last_error: row.last_error,
+        next_attempt_at: row.next_attempt_at,
+        delivered_at: row.delivered_at,
+        created_at: row.created_at,
+        redeliverable: open.contains(&row.id),
+    });
+    Ok(deliveries.collect())
 }
 
 /// `POST /admin/v1/deliveries/{id}/redeliver`
@@ -190,7 +213,7 @@ impl Endpoint for Redeliver {
             "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
             "state": "pending", "attempts": 0, "lastStatus": 500, "lastError": "status",
             "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
-            "createdAt": "2026-03-01T12:00:00Z"}"#,
+            "createdAt": "2026-03-01T12:00:00Z", "redeliverable": true}"#,
         ..Doc::NONE
     };
     type Caller = Operator;

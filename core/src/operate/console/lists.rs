@@ -66,7 +66,8 @@ pub(super) const DELIVERY: Subject = Subject {
         Verb::Post.call("/admin/v1/deliveries/{id}/redeliver"),
         "The event is sent to the same address again, under the same id: a receiver that has it \
          already knows it by that.",
-    )],
+    )
+    .having(&[("/redeliverable", "yes")])],
 };
 
 /// Mail to users and partners.

@@ -12,7 +12,7 @@ use crate::http::html::components::{Column, Tone, badge, empty_state, table, tim
 use crate::http::reply::Reply;
 use crate::notify::callbacks::attempts::{DeliveryAttempt, attempts};
 use crate::notify::callbacks::body;
-use crate::notify::callbacks::resend::{Resent, resend};
+use crate::notify::callbacks::resend::{Resent, kept, resend};
 use crate::partners::staff::StaffRole;
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
@@ -20,6 +20,7 @@ use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
 const PATH: &str = "/portal/deliveries/{id}";
 pub(super) const PAGE_DELIVERIES: usize = 50;
+const ENDPOINT_OFF: &str = "Its endpoint is removed or switched off: nothing is sent there.";
 
 /// A delivery in a list.
 pub(super) struct Delivered {
@@ -165,6 +166,7 @@ impl StaffPage for Show {
         let Some(delivery) = found else { return Ok(visit.not_found()) };
         let mut conn = visit.core.db.acquire().await?;
         let attempts = attempts(&mut conn, client, id.into()).await?;
+        let is_open = kept(&mut conn, &[id]).await?.iter().any(|delivery| delivery.is_open);
         let sent = body(&delivery.kind, delivery.happened_at, &delivery.payload)?;
         let body = html! {
             dl {
@@ -176,8 +178,12 @@ impl StaffPage for Show {
                 }
                 dt { "Made" } dd { (time(delivery.created_at)) }
             }
-            div.row {
-                (visit.button_to(&format!("/portal/deliveries/{id}/resend"), "Send it again"))
+            @if is_open {
+                div.row {
+                    (visit.button_to(&format!("/portal/deliveries/{id}/resend"), "Send it again"))
+                }
+            } @else {
+                p.hint { (ENDPOINT_OFF) }
             }
             h2 { "Request" }
             (request(&delivery.url, delivery.event_id, &sent))
@@ -252,9 +258,7 @@ impl StaffPage for Resend {
             Resent::Due => None,
             Resent::Unknown => return Ok(visit.not_found()),
             Resent::UnderWay => Some("An attempt is under way: try again in half a minute."),
-            Resent::EndpointOff => {
-                Some("Its endpoint is removed or switched off: nothing is sent there.")
-            }
+            Resent::EndpointOff => Some(ENDPOINT_OFF),
         };
         if let Some(reason) = refusal {
             return Err(Denial::conflict(reason).into());

@@ -137,6 +137,29 @@ async fn a_payment_is_refunded_where_something_is_left_of_it() {
 }
 
 #[tokio::test]
+async fn a_delivery_is_sent_again_while_its_endpoint_is_on() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let hook = json!({"url": "https://shop.example.com/hook"});
+    acme.post("/api/v2/webhooks", hook).await.assert_status(200);
+    let order = OrderFixture::order(&context, &acme, None, None).await;
+    order.event(&context, "cancel").await.assert_status(200);
+    let list = format!("/admin/v1/deliveries?order={}", order.id);
+    let list = context.admin(Method::GET, &list, Value::Null).await.json();
+    let path = format!("/console/deliveries/{}", list[0]["id"].as_str().unwrap());
+    let link = format!("href=\"{path}/redeliver\"");
+    let sue = Browser::of(&context, "sue", &["support"]).await;
+    for is_on in [true, false] {
+        let switch = "update webhook_endpoint set disabled_at = case when not $1 then now() end";
+        sqlx::query(switch).bind(is_on).execute(context.db()).await.unwrap();
+        for page in [&*path, &*format!("/console/orders/{}", order.id)] {
+            let page = sue.get(page).await.assert(200, "order.cancelled");
+            assert_eq!(page.text.contains(&link), is_on, "{}", page.text);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_live_partner_does_not_go_live_again() {
     let context = TestContext::start().await;
     context.partner("acme").await;

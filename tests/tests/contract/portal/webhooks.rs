@@ -109,6 +109,22 @@ async fn a_delivery_is_not_sent_again_while_an_attempt_is_under_way() {
 }
 
 #[tokio::test]
+async fn a_delivery_to_an_endpoint_that_is_off_is_not_offered_again() {
+    let (context, _, mut staff, host) = started().await;
+    let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;
+    staff.submit(&format!("{path}/test"), &[]).await.assert_status(303);
+    let page = staff.get(&path).await;
+    let delivery = format!("/portal/deliveries/{}", between(&page, "/portal/deliveries/", "\""));
+    let page = staff.get(&delivery).await;
+    assert!(page.assert_status(200).text().contains("Send it again"), "{}", page.text());
+    let off = "update webhook_endpoint set disabled_at = now()";
+    sqlx::query(off).execute(context.db()).await.unwrap();
+    let page = staff.get(&delivery).await;
+    let text = page.assert_status(200).text();
+    assert!(text.contains("switched off") && !text.contains("Send it again"), "{text}");
+}
+
+#[tokio::test]
 async fn the_answer_of_an_attempt_is_shown_for_seven_days() {
     let (context, _, mut staff, host) = started().await;
     let (path, _) = register(&mut staff, &host.url("/hook"), &[]).await;

@@ -35,7 +35,7 @@ impl Endpoint for ReadDelivery {
             "orderId": 1234567890123456, "url": "https://shop.example.com/hook",
             "state": "pending", "attempts": 1, "lastStatus": 500, "lastError": "status",
             "nextAttemptAt": "2026-03-01T12:00:05Z", "deliveredAt": null,
-            "createdAt": "2026-03-01T12:00:00Z",
+            "createdAt": "2026-03-01T12:00:00Z", "redeliverable": true,
             "requestBody":
             "{\"type\":\"order.completed\",\"timestamp\":\"2026-03-01T12:00:00Z\",\"data\":{}}",
             "attemptLog": [{"sentAt": "2026-03-01T12:00:00Z", "tookMs": 120, "status": 500,
