@@ -5,6 +5,7 @@ mod connectors;
 mod files;
 mod forms;
 mod market;
+mod more;
 mod offered;
 mod operators;
 mod pages;

@@ -8,12 +8,12 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
+use super::audit;
 use super::list::heads;
 use super::view::{Cell, rows_of, text};
 use super::visit::{Refused, Visit};
 use crate::http::html::components::table;
 
-const CALL: &str = "/admin/v1/audit";
 /// Newest decisions of each kind that are shown.
 const SHOWN: &str = "20";
 const COLUMNS: &[(&str, Cell)] = &[
@@ -31,16 +31,17 @@ pub(super) async fn decisions(
     target: &str,
     actions: &[&str],
 ) -> Result<Markup, Refused> {
-    if !visit.may(&Method::GET, CALL) {
+    if !visit.may(&Method::GET, audit::LIST.call) {
         return Ok(html! {});
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut more) = (Vec::new(), Vec::new());
     for action in actions.iter().copied() {
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([("target", target), ("action", action), ("limit", SHOWN)])
             .finish();
-        let (found, _) = visit.rows(&format!("{CALL}?{query}")).await?;
+        let (found, next) = visit.rows(&format!("{}?{query}", audit::LIST.call)).await?;
         rows.extend(found.iter().map(decision));
+        more.push((action, next));
     }
     rows.sort_by_key(|row| Reverse(text(row, "/at").parse::<DateTime<Utc>>().ok()));
     let heads: Vec<_> = heads(COLUMNS).collect();
@@ -49,6 +50,7 @@ pub(super) async fn decisions(
             h2 { "Decisions" }
             (table("Decisions", &heads, &rows_of(visit, &rows, COLUMNS)))
         }
+        @for (action, next) in &more { (audit::LIST.more(&[], next.as_deref(), action)) }
     })
 }
 

@@ -152,6 +152,16 @@ impl List {
         }
     }
 
+    /// A link to the rows behind those that another page shows of the list, such as “More payments”.
+    /// `next` is the query of their page.
+    pub(super) fn more(&self, ids: &[String], next: Option<&str>, name: &str) -> Markup {
+        html! {
+            @if let Some(next) = next {
+                p { a.button href={ (fill(self.page, ids)) "?" (next) } { "More " (name) } }
+            }
+        }
+    }
+
     /// The form that asks for the list as a file, by the same criteria.
     pub(super) fn export(&self, ids: &[String], typed: &Typed) -> Markup {
         let given = self.criteria.iter().map(|input| (input.member, typed.get(input.member)));

@@ -8,7 +8,8 @@ use super::decisions::decisions;
 use super::form::{Input, Kind, Typed};
 use super::layout::Page;
 use super::list::{List, titled_table, with_actions};
-use super::lists::DELIVERY;
+use super::lists::{self, DELIVERY, ENTRIES};
+use super::payments::LIST as PAYMENT_LIST;
 use super::view::{Cell, facts, text};
 use super::visit::{Refused, Visit, segment};
 use crate::auth::roles::Role;
@@ -157,9 +158,9 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
     let ids = [id.to_owned()];
     let order = visit.get(&format!("/admin/v1/orders/{}", segment(id))).await?;
     let of_order = format!("order={}", text(&order, "/id"));
-    let payments = known(visit, &format!("/admin/v1/payments?{of_order}")).await?;
-    let entries = known(visit, &format!("/admin/v1/ledger/entries?{of_order}")).await?;
-    let deliveries = known(visit, &format!("/admin/v1/deliveries?{of_order}")).await?;
+    let (payments, more_payments) = known(visit, &PAYMENT_LIST, &of_order).await?;
+    let (entries, more_entries) = known(visit, &ENTRIES, &of_order).await?;
+    let (deliveries, more_deliveries) = known(visit, &lists::DELIVERIES, &of_order).await?;
     let decided = ["order.event", "order.wallet-proof"];
     let decided = decisions(visit, &text(&order, "/id"), &decided).await?;
     let body = html! {
@@ -168,6 +169,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         (ORDER.actions(visit, &ids, &order))
         h2 { "What happened" }
         (timeline(&steps(&order, &payments)))
+        @if more_payments.is_some() { p.hint { "Of its payments, only the newest are among this." } }
         (decided)
         h2 { "Terms" }
         (facts(visit, &order, DETAILS))
@@ -175,18 +177,25 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         (facts(visit, &order, PRICE))
         (policy_decisions(visit, &order))
         (titled_table(visit, "Payments", &payments, PAYMENTS))
+        (PAYMENT_LIST.more(&[], more_payments.as_deref(), "payments"))
         (money_path(visit, &entries))
+        (ENTRIES.more(&[], more_entries.as_deref(), "entries"))
         (with_actions(visit, &DELIVERY, &[], "Deliveries to the partner", DELIVERIES, &deliveries))
+        (lists::DELIVERIES.more(&[], more_deliveries.as_deref(), "deliveries"))
     };
     Ok(Page::new(format!("Order {id}"), SECTION, body))
 }
 
-/// The rows of a call; none where the operator's role does not see them.
-async fn known(visit: &Visit<'_>, url: &str) -> Result<Vec<Value>, Refused> {
-    match visit.rows(url).await {
-        Ok((rows, _)) => Ok(rows),
-        Err(refused) if refused.status == http::StatusCode::FORBIDDEN => Ok(Vec::new()),
-        Err(refused) => Err(refused),
+/// The rows of a list that meet a criterion, and the query of the next ones; none where the operator's
+/// role does not see them.
+async fn known(
+    visit: &Visit<'_>,
+    list: &List,
+    query: &str,
+) -> Result<(Vec<Value>, Option<String>), Refused> {
+    match visit.rows(&format!("{}?{query}", list.call)).await {
+        Err(refused) if refused.status == http::StatusCode::FORBIDDEN => Ok((Vec::new(), None)),
+        rows => rows,
     }
 }
 

@@ -277,9 +277,10 @@ pub(super) async fn show(
 ) -> Result<Page, Refused> {
     let ids = [uuid.to_owned()];
     let user = visit.get(&format!("/admin/v1/users/{}", segment(uuid))).await?;
-    let (accounts, _) = visit.rows(&format!("/admin/v1/users/{}/accounts", segment(uuid))).await?;
+    let accounts = format!("/admin/v1/users/{}/accounts", segment(uuid));
+    let (accounts, more_accounts) = visit.rows(&accounts).await?;
     let plans = format!("{}?user={}", savings_plans::LIST.call, segment(uuid));
-    let (plans, _) = visit.rows(&plans).await?;
+    let (plans, more_plans) = visit.rows(&plans).await?;
     let decided = decided(visit, &user).await?;
     let path = format!("{SECTION}/{}", segment(uuid));
     let body = html! {
@@ -288,8 +289,10 @@ pub(super) async fn show(
         @if user["deleted"] != true { (USER.actions(visit, &ids, &user)) }
         (dossier(visit, &user, &accounts, uuid))
         (account_list(visit, &accounts, &path))
+        (ACCOUNT_LIST.more(&ids, more_accounts.as_deref(), "accounts"))
         @if !accounts.is_empty() { (ACCOUNT_LIST.export(&ids, query)) }
         (titled_table(visit, "Savings plans", &plans, savings_plans::OF_USER))
+        (savings_plans::LIST.more(&[], more_plans.as_deref(), "savings plans"))
         (decided)
     };
     Ok(Page { has_images: true, ..Page::new("User", SECTION, body) })
