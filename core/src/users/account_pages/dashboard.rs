@@ -209,8 +209,17 @@ async fn enter(page: InvitedPage<'_>, form: &Form) -> Result<Entry> {
         return Ok(Entry::Granted(Grant { user, challenge }));
     };
     let Some((user, challenge)) = known else {
-        let (status, note) = (StatusCode::BAD_REQUEST, texts.get("checkout-signed-out"));
-        let note = toast(Tone::Bad, &note);
+        let again = texts.get("checkout-signed-out");
+        // The first click of a double click has taken the challenge.
+        let note = html! {
+            @if CHANGES.contains(&action) {
+                (toast(Tone::Bad, &texts.get("bank-form-ended")))
+                p { (again) }
+            } @else {
+                (toast(Tone::Bad, &again))
+            }
+        };
+        let status = StatusCode::BAD_REQUEST;
         return Ok(Entry::Incomplete(SignInStep { status, note, form: None }));
     };
     check_linked(page, user).await?;

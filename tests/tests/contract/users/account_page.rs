@@ -120,6 +120,9 @@ async fn reading_is_free_and_a_change_uses_the_page_up() {
         let answer = visit.act(&page, action).await;
         let text = answer.assert_status(400).text();
         assert!(text.contains(SIGNED_OUT) && !text.contains("ada@mail"), "{action}: {text}");
+        // Sent by a second click, a change was made by the first.
+        let is_change = ["language", "session-end", "erase"].contains(&action);
+        assert_eq!(text.contains("telde de eerste keer"), is_change, "{action}: {text}");
     }
     let page = visit.sign_in().await;
     visit.context.clock().advance(TimeDelta::seconds(601));
