@@ -178,7 +178,7 @@ pub(crate) async fn have_room(
                 coalesce(limit_amount, fiat_amount) as limit_amount, created_at
             from buy_order where $3 = 'buy' and client_id = $1 and order_id = $2
             union all
-            select user_id, null, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
+            select user_id, account_id, fiat_amount, coalesce(limit_amount, fiat_amount), created_at
             from sell_order where $3 = 'sell' and client_id = $1 and order_id = $2
         ) as orders
         "#,

@@ -54,7 +54,7 @@ pub struct AccountView {
     disabled: bool,
     /// `true` if the limits of accounts that are not raised do not count for it.
     limit_raised: bool,
-    /// Its own limit a day, in `limits.currency`.
+    /// Its own limit a day, of purchases and sales together, in `limits.currency`.
     limit: Option<JsonDecimal>,
     /// True if sales are paid out to it at once: a verified card; null for what is no card.
     fast_access_enabled: Option<bool>,
@@ -126,7 +126,8 @@ struct Change {
     /// `true` frees it of the limits of accounts that are not raised.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_raised: Option<bool>,
-    /// Its own limit a day, in `limits.currency`; not below zero. `null` takes it away.
+    /// Its own limit a day, of purchases and sales together, in `limits.currency`; not below zero.
+    /// `null` takes it away.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     limit: Option<Option<JsonDecimal>>,
     /// Sales can be paid out to the card at once; only for cards.

@@ -106,6 +106,13 @@ pub(crate) struct AccountLimit {
     pub(crate) is_hard: bool,
 }
 
+impl AccountLimit {
+    /// The remainder after these amounts. Payments alone take from a soft limit.
+    pub(crate) fn remaining(&self, bought: Decimal, sold: Decimal) -> Decimal {
+        remaining(self.amount, if self.is_hard { bought + sold } else { bought })
+    }
+}
+
 /// The remainder of a limit, never below zero.
 pub(crate) fn remaining(limit: Decimal, spent: Decimal) -> Decimal {
     (limit - spent).max(Decimal::ZERO)
@@ -165,9 +172,14 @@ impl Spent {
         })
     }
 
-    /// Amount bought by orders that name the account.
+    /// Amount sold by orders that name the account.
+    pub(crate) fn sold_to(&self, account: Uuid) -> Decimal {
+        self.sum(|trade| trade.side == Side::Sell && trade.account == Some(account))
+    }
+
+    /// Amount bought and sold by orders that name the account.
     pub(crate) fn naming_account(&self, account: Uuid) -> Decimal {
-        self.sum(|trade| trade.side == Side::Buy && trade.account == Some(account))
+        self.sum(|trade| trade.account == Some(account))
     }
 
     fn sum(&self, counts: impl Fn(&Trade) -> bool) -> Decimal {
@@ -261,6 +273,23 @@ mod tests {
         let spent_from = |at: usize| spent.for_account(&accounts[at], &accounts);
         assert_eq!([spent_from(0), spent_from(1), spent_from(2)], [5.into(), 67.into(), 0.into()]);
         assert_eq!((spent.for_side(Side::Buy), spent.total()), (72.into(), 162.into()));
+    }
+
+    #[test]
+    fn sales_take_from_a_hard_limit_of_their_account_alone() {
+        let card = account(AccountType::CreditCard, 1);
+        let named = |side| Trade { side, account: Some(card.id), ..bought("creditCard", 90) };
+        let spent = Spent::new([named(Side::Buy), named(Side::Sell), bought("creditCard", 5)]);
+        assert_eq!(spent.naming_account(card.id), 180.into());
+        let accounts = std::slice::from_ref(&card);
+        let (paid, sold) = (spent.for_account(&card, accounts), spent.sold_to(card.id));
+        assert_eq!((paid, sold), (95.into(), 90.into()));
+        let remaining = |account: &PaymentAccount| {
+            rules(&[]).for_account(account, true).map(|limit| limit.remaining(paid, sold))
+        };
+        assert_eq!(remaining(&card), Some(155.into()));
+        let own = PaymentAccount { amount_limit: Some(200.into()), ..card };
+        assert_eq!(remaining(&own), Some(15.into()));
     }
 
     #[test]

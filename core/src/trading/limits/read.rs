@@ -75,8 +75,7 @@ impl Endpoint for V2 {
         let mut by_identifier = BTreeMap::new();
         if groups.accounts {
             for account in &accounts {
-                let spent = spent.for_account(account, &accounts);
-                let limited = Account::new(account, &rules, currency, spent, now);
+                let limited = Account::new(account, &accounts, &rules, &spent, currency, now);
                 by_identifier.insert(account.details.identifier.clone(), limited);
             }
         }
@@ -245,7 +244,7 @@ struct Account {
     limit_raised: bool,
     /// Amount that it has paid in the time of its limit.
     total_spent: Money,
-    /// Its limit; null without one.
+    /// Its limit; null without one. Sales that name the account take from an `account_limit`, too.
     limit: Option<Limit>,
     /// `true` for a card that the processor keeps.
     is_stored_card: bool,
@@ -258,15 +257,18 @@ struct Account {
 }
 
 impl Account {
+    /// One of the user's `accounts`, by the trades of the day.
     fn new(
         account: &PaymentAccount,
+        accounts: &[PaymentAccount],
         rules: &Rules,
+        spent: &Spent,
         currency: CurrencyCode,
-        spent: Decimal,
         now: DateTime<Utc>,
     ) -> Self {
         let money = |amount| Money::new(amount, currency);
         let quantity = |amount| Quantity::Money(money(amount));
+        let (paid, sold) = (spent.for_account(account, accounts), spent.sold_to(account.id));
         let is_new = account.created_at > now - INTERVAL;
         let limit = rules.for_account(account, is_new).map(|limit| Limit {
             kind: "paymentMethod",
@@ -274,7 +276,7 @@ impl Account {
             sub_type: limit.name,
             boundary_type: MAXIMUM,
             limit: quantity(limit.amount),
-            remaining_limit: quantity(remaining(limit.amount, spent)),
+            remaining_limit: quantity(limit.remaining(paid, sold)),
         });
         Self {
             identifier: account.details.identifier.clone(),
@@ -283,7 +285,7 @@ impl Account {
             disabled: account.disabled,
             verified: account.verified,
             limit_raised: account.limit_raised,
-            total_spent: money(spent),
+            total_spent: money(paid),
             limit,
             is_stored_card: account.is_stored_card,
             last_used_at: account.last_used_at,

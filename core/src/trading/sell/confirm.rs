@@ -23,7 +23,6 @@ use crate::platform::error::{Code, Error, Refusal, Result};
 use crate::platform::telemetry::TraceScope;
 use crate::tenancy::tenants::Scope;
 use crate::trading::catalogue::PairStatus;
-use crate::trading::limits;
 use crate::trading::orders::confirm::account::NamedAccount;
 use crate::trading::orders::confirm::{checks, request, terms};
 use crate::trading::orders::insert::{InsertOutcome, ORDER_ID_TRIES_MAX, created_payload};
@@ -210,8 +209,7 @@ impl ConfirmContext {
         if let Some(user) = self.user {
             checks::gate(core, &self.client, user, &self.quote, &mut refusal).await?;
             if let Some(usage) = checks::user(core, self.client.key_of(user), &mut refusal).await? {
-                let amount = limits::limit_amount(core, &self.client.catalogue, &self.quote);
-                checks::limit(&usage, self.quote.side, amount, &mut refusal);
+                checks::limits(core, &self.client, &self.quote, &usage, account, &mut refusal);
             }
         }
         Ok(refusal)

@@ -165,9 +165,11 @@ async fn insert(
             select current.*
             from current left join lateral day_limits(client_id, user_id, 'sell', limit_amount,
                 side_max, day_max, trades_counted_since()) day on day_max is not null
+            left join lateral account_limits(client_id, user_id, account_id, limit_amount,
+                trades_counted_since()) account on account_id is not null
             left join lateral guest_limits(client_id, limit_amount) guest on user_id is null
             where is_open and (day_max is null or day.fits)
-                and (account_id is null or account_may_trade(client_id, user_id, account_id))
+                and (account_id is null or account.fits)
                 and (user_id is not null or guest.fits)
         ), placed as (
             insert into sell_order (client_id, order_id, created_at, updated_at, quote_id, user_id, account_id,

@@ -121,7 +121,7 @@ struct Members {
     disabled: Option<bool>,
     /// `true` frees it of the limits of accounts that are not raised; `false` if left out.
     limit_raised: Option<bool>,
-    /// Its own limit a day, in `limits.currency`; not below zero.
+    /// Its own limit a day, of purchases and sales together, in `limits.currency`; not below zero.
     limit: Option<JsonDecimal>,
     /// Sales can be paid out to the card at once; only for cards.
     fast_access_enabled: Option<bool>,

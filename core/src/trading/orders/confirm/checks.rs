@@ -171,30 +171,25 @@ pub(crate) fn may_trade(usage: Option<&Usage>, refusal: &mut Refusal) {
     }
 }
 
-/// An amount in the currency of limits beyond what the user may still trade for today (ER011), or
-/// without a rate to that currency (ER008).
-pub(crate) fn limit(usage: &Usage, side: Side, amount: Option<Decimal>, refusal: &mut Refusal) {
-    match amount {
-        None => no_limit_rate(refusal),
-        Some(amount) if amount > usage.trader.rules.remaining(side, &usage.spent) => {
-            refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
-        }
-        Some(_) => {}
-    }
-}
-
-/// An amount in the currency of limits beyond what the account that pays may still be used for today
-/// (ER011).
-pub(crate) fn account_limit(
+/// An amount in the currency of limits beyond what the user, or the account that the confirm names, may
+/// still trade for today (ER011), or without a rate to that currency (ER008).
+pub(crate) fn limits(
+    core: &Core,
+    client: &Client,
+    quote: &Quote,
     usage: &Usage,
     account: &NamedAccount,
-    amount: Option<Decimal>,
     refusal: &mut Refusal,
 ) {
-    let NamedAccount::Known(PaymentAccount { id, amount_limit: Some(limit), .. }) = account else {
-        return;
+    let Some(amount) = limits::limit_amount(core, &client.catalogue, quote) else {
+        return no_limit_rate(refusal);
     };
-    if amount.is_some_and(|amount| amount > remaining(*limit, usage.spent.naming_account(*id))) {
+    if amount > usage.trader.rules.remaining(quote.side, &usage.spent) {
+        refusal.add(Code::FiatAmountInvalid, Some(LIMIT_REACHED.into()));
+    }
+    if let NamedAccount::Known(PaymentAccount { id, amount_limit: Some(limit), .. }) = account
+        && amount > remaining(*limit, usage.spent.naming_account(*id))
+    {
         refusal.add(Code::FiatAmountInvalid, Some(ACCOUNT_LIMIT_REACHED.into()));
     }
 }

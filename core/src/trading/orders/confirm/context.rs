@@ -61,8 +61,7 @@ impl ConfirmContext {
             UsageCheck::Read(usage) => {
                 checks::may_trade(usage, &mut refusal);
                 if let Some(usage) = usage {
-                    checks::limit(usage, self.quote.side, limit_amount(), &mut refusal);
-                    checks::account_limit(usage, account, limit_amount(), &mut refusal);
+                    checks::limits(core, &self.client, &self.quote, usage, account, &mut refusal);
                 }
             }
         }
