@@ -9,7 +9,7 @@ use crate::auth::caller::ClientAndUser;
 use crate::auth::user_credentials::lock_user;
 use crate::http::request::Head;
 use crate::platform::db::Connection;
-use crate::platform::error::{Code, Error, Result};
+use crate::platform::error::{Code, Error, Refusal, Result};
 use rampart_types::EmailAddress;
 
 /// A request to update a user.
@@ -36,7 +36,8 @@ impl Ownership {
     /// like logins.
     ///
     /// # Errors
-    /// ER004 without a proof that is needed, ER005 for a wrong password, code 920 for too many tries.
+    /// ER004 without a proof that is needed, ER005 for a wrong password and ER090 for a wrong code beside
+    /// it, code 920 for too many tries.
     pub(super) async fn prove(
         core: &Core,
         caller: &ClientAndUser,
@@ -64,7 +65,7 @@ impl Ownership {
                 core.user_attempts.count(core, client, email).await?;
             }
             if !core.passwords.verify(current, hash.clone()).await? {
-                return Err(wrong_password());
+                return Err(proven.wrong_password());
             }
             proven.password_hash = hash;
         } else if is_sensitive && proven.email_proof == EmailProof::Missing {
@@ -94,7 +95,7 @@ impl Ownership {
         lock_user(&mut *tx, core, client, user, head).await?;
         let known = Account::load(&mut *tx, core, key).await?.ok_or(Code::UserNotFound)?;
         if self.password_hash.is_some() && stored_hash(tx, caller).await? != self.password_hash {
-            return Err(wrong_password());
+            return Err(self.wrong_password());
         }
         let is_other = known.personal.email != self.email;
         if self.email_proof != EmailProof::Missing && is_other {
@@ -106,10 +107,16 @@ impl Ownership {
         }
         Ok(known)
     }
-}
 
-fn wrong_password() -> Error {
-    Error::of_member(Code::LoginInvalid, "oldPassword")
+    /// The refusal of the password, with that of a code that is wrong, too.
+    fn wrong_password(&self) -> Error {
+        let mut refusal = Refusal::new();
+        refusal.add_of_member(Code::LoginInvalid, "oldPassword");
+        if self.email_proof == EmailProof::Invalid {
+            refusal.add_of_member(Code::EmailCodeInvalid, "emailCode");
+        }
+        refusal.into()
+    }
 }
 
 fn unproven() -> Error {

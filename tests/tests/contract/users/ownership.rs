@@ -73,6 +73,16 @@ async fn a_session_alone_changes_neither_password_nor_address() {
 }
 
 #[tokio::test]
+async fn a_wrong_password_and_a_wrong_code_are_told_together() {
+    let context = TestContext::start().await;
+    let ada = context.partner("acme").await.user("ada").await;
+    let body = json!({"password": "another-password", "oldPassword": "a-wrong-password",
+        "emailCode": "111111"});
+    ada.patch(PATH, &body).await.assert_status(400).assert_codes(&["ER005", "ER090"]);
+    log_in(&ada.partner, &ada.email, &ada.password).await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_new_password_ends_every_session() {
     let context = TestContext::start().await;
     let mut ada = context.partner("acme").await.user("ada").await;
