@@ -53,7 +53,7 @@ pub(super) async fn apply(
         }
         (Some(CommandKind::PaymentCreate), true) => {
             if finished.is_unpayable() {
-                tracing::warn!(connector, %order, "a bank account or a URL is wrong: no payer is told it");
+                tracing::warn!(connector, %order, "no payer can be told where to pay");
             }
             cancel_late_payment(conn, core, key).await?;
             Ok(Vec::new())

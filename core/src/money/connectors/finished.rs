@@ -18,6 +18,8 @@ pub(super) struct Finished {
     pub(super) user: Option<UserId>,
     pub(super) kind: String,
     pub(super) connector: String,
+    /// True if pages show the connector's form for cards.
+    pub(super) has_card_form: bool,
     /// Asset of its leg or of its pool.
     pub(super) asset: Option<String>,
     pub(super) command: Uuid,
@@ -40,10 +42,12 @@ impl Finished {
         CommandKind::from_name(&self.kind).is_some_and(CommandKind::sends)
     }
 
-    /// True if its result names an account that no payer can be told, or a page that none is led to.
+    /// True if its result names an account that no payer can be told, or a page or a form that none is
+    /// led to.
     pub(super) fn is_unpayable(&self) -> bool {
         self.kind == CommandKind::PaymentCreate.as_str()
-            && (BankTransfer::is_wrong(&self.result) || provider_page::is_wrong(&self.result))
+            && (BankTransfer::is_wrong(&self.result)
+                || provider_page::is_wrong(&self.result, self.has_card_form))
     }
 
     /// Opens the command's body.

@@ -14,13 +14,13 @@ pub(crate) fn is_allowed(text: &str) -> bool {
     })
 }
 
-/// True if a result of `payment.create` leads its payer to nothing but a URL that is not allowed.
-pub(crate) fn is_wrong(result: &Value) -> bool {
-    let others = [&result["bankTransfer"], &result["clientToken"]];
-    let url = &result["redirectUrl"];
-    !url.is_null()
-        && others.iter().all(|other| other.is_null())
-        && !url.as_str().is_some_and(is_allowed)
+/// True if a result of `payment.create` leads its payer to nothing but a URL that is not allowed, or a
+/// token that no form takes.
+pub(crate) fn is_wrong(result: &Value, has_card_form: bool) -> bool {
+    let (url, token) = (&result["redirectUrl"], &result["clientToken"]);
+    let is_there = url.as_str().is_some_and(is_allowed) || (has_card_form && token.is_string());
+    let names_any = !url.is_null() || !token.is_null();
+    names_any && !is_there && result["bankTransfer"].is_null()
 }
 
 #[cfg(test)]
@@ -53,12 +53,28 @@ mod tests {
             (json!({"redirectUrl": "javascript:alert(1)"}), true),
             (json!({"redirectUrl": 1}), true),
             (json!({"redirectUrl": "https://psp.example/pay"}), false),
-            (json!({"redirectUrl": "/pay", "clientToken": "t"}), false),
+            (json!({"redirectUrl": "/pay", "bankTransfer": {}}), false),
             (json!({"redirectUrl": null}), false),
             (json!({}), false),
             (Value::Null, false),
         ] {
-            assert_eq!(is_wrong(&result), wrong, "{result}");
+            for has_card_form in [false, true] {
+                assert_eq!(is_wrong(&result, has_card_form), wrong, "{result}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_leads_to_a_form_where_there_is_one() {
+        for (result, without, with) in [
+            (json!({"clientToken": "t"}), true, false),
+            (json!({"clientToken": 1}), true, true),
+            (json!({"clientToken": "t", "redirectUrl": "/pay"}), true, false),
+            (json!({"clientToken": "t", "redirectUrl": "https://psp.example/pay"}), false, false),
+            (json!({"clientToken": "t", "bankTransfer": {}}), false, false),
+        ] {
+            assert_eq!(is_wrong(&result, false), without, "{result}");
+            assert_eq!(is_wrong(&result, true), with, "{result}");
         }
     }
 }

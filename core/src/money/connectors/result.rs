@@ -152,7 +152,9 @@ pub(super) async fn settle(
         r#"
         select client_id, order_id, user_id, kind, asset, sealed_body, lease_token, result_digest,
             attempt, retries, state, due_at,
-            state = 'open' and coalesce(leased_until > now(), false) as "is_leased!"
+            state = 'open' and coalesce(leased_until > now(), false) as "is_leased!",
+            exists (select from connector where name = $2 and card_element is not null)
+                as "has_card_form!"
         from command where command_id = $1 and connector = $2 for update
         "#,
         id,
@@ -182,6 +184,7 @@ pub(super) async fn settle(
         kind: row.kind,
         asset: row.asset,
         connector: connector.to_owned(),
+        has_card_form: row.has_card_form,
         command: id,
         sealed_body: row.sealed_body.unwrap_or_default(),
         is_done: new.outcome == Outcome::Done,

@@ -5,6 +5,8 @@ use rampart_tests::answer::Answer;
 use rampart_tests::going_live::CONNECTOR;
 use rampart_tests::order_fixture::OrderFixture;
 
+use super::purchase::{live, order};
+use super::sale::queue;
 use super::*;
 
 fn form() -> Value {
@@ -64,6 +66,7 @@ async fn an_operator_allows_a_form_and_takes_it_away() {
 async fn the_page_lets_in_the_allowed_script_and_nothing_else() {
     let context = TestContext::start().await;
     let (acme, _, order) = at_the_form(&context).await;
+    assert_eq!(queue(&context).await, [Value::Null; 0], "it can be paid");
     let page = async |path: &str| acme.anonymous(Method::GET, path).send().await;
     let shown = page(&order.pay_path).await;
     for part in [
@@ -95,6 +98,19 @@ async fn the_page_lets_in_the_allowed_script_and_nothing_else() {
     // Nobody tells the page when a bank has the money: without a script it looks now and then.
     assert!(plain.text().contains("http-equiv=\"refresh\" content=\"30\""), "{}", plain.text());
     assert!(!plain.header("content-security-policy").unwrap().contains("psp.example"));
+}
+
+#[tokio::test]
+async fn a_token_without_a_form_waits_for_support() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(1).await.remove(0);
+    let made = json!({"clientToken": "pi_1_secret_2", "providerReference": "pi_1"});
+    connector.report(&create, "done", made).await.assert_status(200);
+    assert_eq!(queue(&context).await, [json!([order.id.to_string(), ["unpayable"]])]);
+    order.event(&context, "cancel").await.assert_status(200);
+    assert_eq!(queue(&context).await, [Value::Null; 0], "its order is over");
 }
 
 #[tokio::test]

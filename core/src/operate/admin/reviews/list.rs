@@ -47,7 +47,8 @@ impl Endpoint for ListReviews {
                   attempt at it has reported nothing, and `connectors.attempts_max` others that it \
                   is to be tried again. It waits until its connector reports that it is done or \
                   rejected. Of one that is `unpayable` its connector has named a bank account or a \
-                  `redirectUrl` that is not valid: it waits until it is paid or over.",
+                  `redirectUrl` that is not valid, or a `clientToken` without a card form: it waits \
+                  until it is paid or over.",
         query: &[
             optional("subject", Kind::OneOf(&SUBJECTS), "Users or orders alone."),
             optional("partner", Kind::Text, "The partner's slug."),
