@@ -33,6 +33,12 @@ impl SendBounds {
     pub(super) fn is_over(self, waited: Duration) -> bool {
         self.total.is_some_and(|total| waited >= total)
     }
+
+    /// Time in which the slowest peer takes this many bytes.
+    fn time_for(self, bytes: usize) -> Duration {
+        let pace = u32::try_from(self.rate_min_bytes).unwrap_or(u32::MAX).max(1);
+        Duration::from_secs(1) * u32::try_from(bytes).unwrap_or(u32::MAX) / pace
+    }
 }
 
 /// The pace of one answer's, or one connection's, bytes.
@@ -61,13 +67,11 @@ impl SendRate {
 
     /// The peer has taken this many bytes.
     pub(super) fn took(&mut self, bytes: usize) {
-        let pace = u32::try_from(self.bounds.rate_min_bytes).unwrap_or(u32::MAX).max(1);
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let earned = || Duration::from_secs(1) * bytes / pace;
+        let bounds = self.bounds;
         if let Some(wait) = &mut self.wait {
-            wait.until = (wait.until + earned()).min(now() + PAUSE_MAX);
+            wait.until = (wait.until + bounds.time_for(bytes)).min(now() + PAUSE_MAX);
         } else if let Some(left) = &mut self.left {
-            *left = (*left + earned()).min(PAUSE_MAX);
+            *left = (*left + bounds.time_for(bytes)).min(PAUSE_MAX);
         }
     }
 
@@ -98,6 +102,15 @@ impl SendRate {
             Wait { until: now + left, end: total.map(|total| now + total) }
         });
         wait.end.map_or(wait.until, |end| end.min(wait.until))
+    }
+
+    /// When the peer is to be given up that has not taken the last bytes of an answer, this many. A wait
+    /// that has not paused goes on with its total.
+    pub(super) fn end_of(&self, bytes: usize) -> Instant {
+        let (now, total) = (now(), self.bounds.total);
+        let end = self.wait.as_ref().map_or(total.map(|total| now + total), |wait| wait.end);
+        let at = now + GRACE + self.bounds.time_for(bytes);
+        end.map_or(at, |end| end.min(at))
     }
 }
 
@@ -158,5 +171,15 @@ mod tests {
         rate.pause();
         rate.took(100_000_000);
         assert_eq!(rate.until() - now(), PAUSE_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_bytes_have_the_time_of_the_slowest_pace_within_that_of_an_answer() {
+        let seconds = |bytes| (SendRate::new(BOUNDS).end_of(bytes) - now()).as_secs();
+        assert_eq!([0, 10_000, 100_000].map(seconds), [5, 15, 30]);
+        let mut rate = SendRate::new(BOUNDS);
+        rate.until();
+        advance(Duration::from_secs(20)).await;
+        assert_eq!((rate.end_of(10_000) - now()).as_secs(), 10);
     }
 }

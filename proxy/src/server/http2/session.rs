@@ -20,13 +20,18 @@ use pingora_core::protocols::http::date::get_cached_date;
 use pingora_core::protocols::l4::socket::SocketAddr;
 use pingora_error::{Error, ErrorType, OrErr as _, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
+use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
+use super::SEND_BUFFER;
 use crate::server::framing::check_parsed;
 use crate::server::send_rate::{SendBounds, SendRate};
 
 /// Largest body of a request that goes on to an upstream.
 const RETRY_BYTES_MAX: usize = 64 * 1024;
+/// Largest part of an answer that may wait in its connection when the answer is over; most answers are
+/// no larger.
+const UNWATCHED_BYTES_MAX: usize = 4 * 1024;
 /// Headers whose value is another one in every answer: in the connection's table (RFC 7541, section
 /// 2.3.2) they would only push out what repeats. The h2 crate leaves out what is sensitive.
 const FRESH_FIELDS: [&str; 2] = ["x-request-id", "ratelimit"];
@@ -45,6 +50,8 @@ pub(super) struct Http2Session {
     /// it could not be sent.
     written: Option<ResponseHeader>,
     ended: bool,
+    /// Ends when the connection has sent the last large part of the answer, or will not.
+    sending: Option<oneshot::Receiver<()>>,
     bytes_read: usize,
     bytes_sent: usize,
     rate: SendRate,
@@ -72,6 +79,7 @@ impl Http2Session {
             answer_body: None,
             written: None,
             ended: false,
+            sending: None,
             bytes_read: 0,
             bytes_sent: 0,
             rate: SendRate::new(bounds),
@@ -99,6 +107,7 @@ impl Http2Session {
     async fn send_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         let lost = || Error::explain(ErrorType::WriteError, "a body without a head");
         let stream = self.answer_body.as_mut().ok_or_else(lost)?;
+        let is_large = data.len() > UNWATCHED_BYTES_MAX;
         while !data.is_empty() {
             stream.reserve_capacity(data.len());
             if stream.capacity() == 0 {
@@ -107,15 +116,50 @@ impl Http2Session {
                     _ => return Error::e_explain(ErrorType::WriteTimedout, "send a body"),
                 }
             }
-            let part = data.split_to(stream.capacity().min(data.len()));
+            let mut part = data.split_to(stream.capacity().min(data.len()));
             let (bytes, last) = (part.len(), end && data.is_empty());
+            if is_large && data.is_empty() {
+                let (sender, sending) = oneshot::channel();
+                part = Bytes::from_owner(LastBytes { bytes: part, _sender: sender });
+                self.sending = Some(sending);
+            }
             stream.send_data(part, last).or_err(ErrorType::WriteError, "send a body")?;
             self.bytes_sent += bytes;
             self.rate.took(bytes);
             self.ended = last;
         }
-        self.rate.pause();
+        if !end {
+            self.rate.pause();
+        }
         Ok(())
+    }
+
+    /// Waits until the connection has sent what it holds of a large answer, for as long as the slowest
+    /// client takes. The memory of the whole is in use until then, and a client that makes the window
+    /// smaller would keep it for the life of its connection.
+    async fn send_rest(&mut self) -> Result<()> {
+        let Some(sending) = self.sending.take() else { return Ok(()) };
+        let end = self.rate.end_of(self.bytes_sent.min(SEND_BUFFER));
+        // An error says that the bytes are gone: sent, or dropped with their stream.
+        if timeout_at(end, sending).await.is_ok() {
+            return Ok(());
+        }
+        // The h2 crate resets no stream by itself whose end waits already. What its connection is writing
+        // stays: that has the bounds of the connection.
+        self.answer.send_reset(h2::Reason::CANCEL);
+        Error::e_explain(ErrorType::WriteTimedout, "send the rest of a body")
+    }
+}
+
+/// The last bytes of a part, which the connection drops once it has sent them.
+struct LastBytes {
+    bytes: Bytes,
+    _sender: oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for LastBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -248,7 +292,7 @@ impl Session for Http2Session {
             sent.or_err(ErrorType::WriteError, "end a body")?;
             self.ended = true;
         }
-        Ok(())
+        self.send_rest().await
     }
 
     fn is_body_empty(&mut self) -> bool {

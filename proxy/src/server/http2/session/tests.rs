@@ -1,7 +1,8 @@
 use http::{Method, StatusCode};
 use pingora_error::ErrorSource;
+use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
-use tokio::time::advance;
+use tokio::time::{advance, timeout};
 
 use super::*;
 
@@ -9,6 +10,17 @@ use super::*;
 const WINDOW: u32 = 10;
 /// Time that the server takes to make the next part of an answer.
 const MAKING: Duration = Duration::from_secs(20);
+/// An answer of several frames.
+const LARGE: &[u8] = &[b' '; 48 * 1024];
+
+/// The first request of a connection.
+async fn accepted(near: DuplexStream) -> Http2Session {
+    let mut connection = h2::server::handshake(near).await.unwrap();
+    let bounds = SendBounds { rate_min_bytes: 1_024, total: Some(MAKING) };
+    let (request, answer) = connection.accept().await.unwrap().unwrap();
+    tokio::spawn(async move { while connection.accept().await.is_some() {} });
+    Http2Session::new(request, answer, Arc::default(), bounds)
+}
 
 /// A client's answer, not read yet, and the bytes of its parts that the server sent in the end.
 async fn answered(
@@ -19,11 +31,7 @@ async fn answered(
     let (near, far) = tokio::io::duplex(4096);
     let parts = parts.to_vec();
     let serving = tokio::spawn(async move {
-        let mut connection = h2::server::handshake(near).await.unwrap();
-        let bounds = SendBounds { rate_min_bytes: 1_024, total: Some(MAKING) };
-        let (request, answer) = connection.accept().await.unwrap().unwrap();
-        tokio::spawn(async move { while connection.accept().await.is_some() {} });
-        let mut session = Http2Session::new(request, answer, Arc::default(), bounds);
+        let mut session = accepted(near).await;
         assert!(session.is_body_empty() && session.read_body_bytes().await.unwrap().is_none());
         let head = ResponseHeader::build(status, None).unwrap();
         session.write_response_header(Box::new(head), false).await.unwrap();
@@ -121,6 +129,34 @@ async fn a_client_that_takes_nothing_is_given_up() {
     assert!(body.data().await.unwrap().unwrap_err().is_reset());
 }
 
+/// All of the answer fits into the window, which its client makes smaller before any of it is sent.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_take_the_rest_of_an_answer_is_given_up() {
+    let (near, far) = tokio::io::duplex(4096);
+    let (begin, begun) = oneshot::channel();
+    let serving = tokio::spawn(async move {
+        let mut session = accepted(near).await;
+        begun.await.unwrap();
+        let head = ResponseHeader::build(StatusCode::OK, None).unwrap();
+        session.write_response_header(Box::new(head), false).await.unwrap();
+        session.write_body(Bytes::from_static(LARGE), true).await
+    });
+    let (mut sender, mut connection) = h2::client::handshake(far).await.unwrap();
+    let request = Request::get("https://a/").body(()).unwrap();
+    let (answer, _) = sender.send_request(request, true).unwrap();
+    // Until the server has the request, and waits.
+    timeout(Duration::from_secs(1), &mut connection).await.unwrap_err();
+    connection.set_initial_window_size(WINDOW).unwrap();
+    // The answer is ready to be sent when the server's connection reads of the window.
+    begin.send(()).unwrap();
+    tokio::spawn(connection);
+    let error = serving.await.unwrap().unwrap_err();
+    assert_eq!(*error.etype(), ErrorType::WriteTimedout);
+    let (seen, error) = read_in(answer.await.unwrap(), Duration::ZERO).await;
+    assert!(error.is_some_and(|error| error.is_reset()));
+    assert_eq!(seen, &LARGE[..WINDOW as usize]);
+}
+
 #[tokio::test]
 async fn an_answer_without_a_body_says_so_at_once() {
     for (method, status) in [(Method::HEAD, StatusCode::OK), (Method::GET, StatusCode::NO_CONTENT)]
@@ -135,11 +171,7 @@ async fn an_answer_without_a_body_says_so_at_once() {
 async fn an_answer_to_a_stream_that_is_reset_is_none() {
     let (near, far) = tokio::io::duplex(4096);
     let serving = tokio::spawn(async move {
-        let mut connection = h2::server::handshake(near).await.unwrap();
-        let bounds = SendBounds { rate_min_bytes: 1_024, total: Some(MAKING) };
-        let (request, answer) = connection.accept().await.unwrap().unwrap();
-        tokio::spawn(async move { while connection.accept().await.is_some() {} });
-        let mut session = Http2Session::new(request, answer, Arc::default(), bounds);
+        let mut session = accepted(near).await;
         session.read_body_or_idle(true).await.unwrap_err();
         let head = ResponseHeader::build(StatusCode::OK, None).unwrap();
         session.write_response_header(Box::new(head), false).await.unwrap();
