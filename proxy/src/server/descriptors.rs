@@ -163,4 +163,14 @@ mod tests {
         assert_eq!(of_database(&database), 58_324);
         assert_eq!(of_database(&Database::default()), 37, "as deploy/OPERATING.md says");
     }
+
+    #[test]
+    fn every_listener_has_its_files_and_the_upstream_if_there_is_one() {
+        let mut config = Config::default();
+        (config.edge.connections_max, config.edge.in_flight_max) = (10_000_000, 200_000_000);
+        // Three times 256 of private listeners, 37 of the database, 1,024 others.
+        assert_eq!(needed(&config), 10_001_829);
+        config.core.limits.upstream = Some("https://limits.example.com".to_owned());
+        assert_eq!(needed(&config), 210_001_829);
+    }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use futures::future::join_all;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use rampart_tests::caller::{Caller, Protocol};
 use rampart_tests::certificate::{CERTIFICATE, Certificate};
@@ -23,8 +24,8 @@ use crate::migrations::{LATER, execute, undo_newest};
 const PRICES: &str = "/api/v1/prices";
 /// Requests that run at any time during an upgrade.
 const BUSY: usize = 6;
-/// Newcomers at once: twice as many as wait in a socket of the standard library.
-const NEWCOMERS: usize = 256;
+/// Newcomers at once: as many as wait in a socket by default of Linux.
+const NEWCOMERS: usize = 4_096;
 /// Upgrades in a row.
 const UPGRADES: usize = 3;
 /// Time in which a process that does not wait for what is in flight has ended.
@@ -338,6 +339,9 @@ async fn an_upgrade_that_nobody_takes_changes_nothing() {
 #[tokio::test]
 async fn newcomers_wait_in_the_socket_of_a_process_that_cannot_accept() {
     let edge = Edge::start().await;
+    // Each newcomer is an open file of the test.
+    let (_, open_files_max) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, open_files_max, open_files_max).unwrap();
     edge.process.signal(Signal::SIGSTOP);
     let connecting = join_all((0..NEWCOMERS).map(|_| TcpStream::connect(edge.address)));
     let connected = timeout(SOON, connecting).await;

@@ -263,8 +263,8 @@ async fn a_client_whose_call_takes_too_long_is_told_its_rates() {
 }
 
 /// Has two calls of `slow` wait for Postgres. Its third one is refused by `limit` and no other, and
-/// `quick` is served all the same.
-async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: &Caller) {
+/// `quick` is served all the same, if there is one.
+async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: Option<&Caller>) {
     let mut holder = PgConnection::connect(edge.setup().database()).await.unwrap();
     let lock = lock_endpoints(&mut holder).await;
     // The calls that look for the refusal may take a held one's place before it: it asks again.
@@ -279,7 +279,7 @@ async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: &Caller) {
         })
         .await;
         assert!(shed.header("retry-after").is_some());
-        for _ in 0..8 {
+        for quick in [quick; 8].into_iter().flatten() {
             quick.get(PRICES).await.assert_status(200);
         }
         lock.rollback().await.unwrap();
@@ -297,7 +297,17 @@ async fn assert_shed(edge: &Edge, limit: &str, slow: &Caller, quick: &Caller) {
     }
     // The error budget is of those that no sender caused.
     let failed = "rampart_request_outcomes_total{outcome=\"failed\"} 0\n";
-    assert!(text.contains(failed), "{text}");
+    assert_eq!(text.contains(failed), limit != "total", "{text}");
+}
+
+#[tokio::test]
+async fn requests_beyond_those_that_may_be_in_flight_are_refused() {
+    let edge = Edge::with(|setup| {
+        setup.set("edge.in_flight_max", "2").set("edge.in_flight_per_partner_max", "8");
+    })
+    .await;
+    let slow = edge.partner("slow").await;
+    assert_shed(&edge, "total", &slow, None).await;
 }
 
 #[tokio::test]
@@ -307,7 +317,7 @@ async fn slow_calls_of_one_partner_cost_another_nothing() {
     })
     .await;
     let (slow, quick) = (edge.partner("slow").await, edge.partner("quick").await);
-    assert_shed(&edge, "partner", &slow, &quick).await;
+    assert_shed(&edge, "partner", &slow, Some(&quick)).await;
 }
 
 #[tokio::test]
@@ -319,7 +329,7 @@ async fn slow_calls_of_one_address_cost_another_nothing() {
     .await;
     let slow = edge.partner("slow").await;
     let quick = slow.from(ELSEWHERE.into()).over(Protocol::Http1);
-    assert_shed(&edge, "address", &slow, &quick).await;
+    assert_shed(&edge, "address", &slow, Some(&quick)).await;
 }
 
 #[tokio::test]
