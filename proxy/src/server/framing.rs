@@ -225,7 +225,7 @@ impl<'a> Fields<'a> {
         }
         let body = match self.length {
             Some(length) => Body::Length(length),
-            None if self.chunked => Body::Chunks(Chunks::new()),
+            None if self.chunked => Body::Chunks(Chunks::default()),
             None => Body::None,
         };
         if self.upgrade && !matches!(body, Body::None | Body::Length(0)) {

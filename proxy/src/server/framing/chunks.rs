@@ -10,8 +10,8 @@ const SIZE_DIGITS_MAX: u8 = 8;
 const EXTRA_BYTES_MAX: u16 = 4 * 1024;
 const BROKEN: HeadError = Malformed("the body is not delimited as chunks are");
 
-/// A reader that follows a chunked body while it arrives (RFC 9112, section 7.1).
-#[derive(Debug, PartialEq, Eq)]
+/// A reader that follows a chunked body while it arrives, from its first byte on (RFC 9112, section 7.1).
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunks {
     at: At,
     left: u64,
@@ -20,8 +20,9 @@ pub(crate) struct Chunks {
 }
 
 /// The expected part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum At {
+    #[default]
     Size,
     Extension,
     /// Within a quoted string, which others may read beyond the end of the line.
@@ -38,11 +39,6 @@ enum At {
 }
 
 impl Chunks {
-    /// At the first byte of a body.
-    pub(crate) fn new() -> Self {
-        Self { at: At::Size, left: 0, digits: 0, extra: 0 }
-    }
-
     /// Goes through the next bytes; the number of those that still belong to the body, once its
     /// end is among them.
     ///
@@ -150,7 +146,7 @@ mod tests {
     use super::*;
 
     fn feed(body: &str) -> Result<Option<usize>, HeadError> {
-        Chunks::new().feed(body.as_bytes())
+        Chunks::default().feed(body.as_bytes())
     }
 
     #[test]
@@ -209,7 +205,7 @@ mod tests {
 
     /// The end of a body of bytes that arrive in pieces of this size.
     fn feed_pieces(bytes: &[u8], size: usize) -> Result<Option<usize>, HeadError> {
-        let (mut chunks, mut before) = (Chunks::new(), 0);
+        let (mut chunks, mut before) = (Chunks::default(), 0);
         for piece in bytes.chunks(size) {
             if let Some(end) = chunks.feed(piece)? {
                 return Ok(Some(before + end));

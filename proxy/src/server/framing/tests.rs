@@ -26,7 +26,7 @@ fn sound_heads_say_how_long_their_body_is() {
     assert_eq!(judge("\r\nGET / HTTP/1.0\r\n\r\n"), Ok(Body::None));
     assert_eq!(with("Content-Length: 17\r\n"), Ok(Body::Length(17)));
     assert_eq!(with("content-length:0\r\nUpgrade: websocket\r\n"), Ok(Body::Length(0)));
-    assert_eq!(with("Transfer-Encoding: Chunked\r\n"), Ok(Body::Chunks(Chunks::new())));
+    assert_eq!(with("Transfer-Encoding: Chunked\r\n"), Ok(Body::Chunks(Chunks::default())));
     assert_eq!(with("X-Name: \u{e4}\t\u{1f600}\r\n"), Ok(Body::None));
     assert_eq!(judge("GET https://a/x?y HTTP/1.1\r\nHost: A\r\n\r\n"), Ok(Body::None));
     assert_eq!(judge("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(Body::None));
