@@ -48,7 +48,7 @@ pub(crate) enum Connector {
         #[serde(rename = "overlapSeconds")]
         overlap: Option<u32>,
     },
-    /// Show the provider's form for cards on the pay page; without arguments: take it away.
+    /// Put the provider's form for cards on the pay page; without options, take it away.
     CardElement {
         /// The connector's name.
         name: String,

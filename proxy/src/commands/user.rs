@@ -43,7 +43,8 @@ pub(crate) enum User {
     },
     /// Show a user.
     Show(UserArgs),
-    /// Change a user's checks, level, limits or documents, disable or erase the user.
+    /// Change a user's checks, level, limits or documents. `disabled=true` ends the user's logins,
+    /// `deleted=true` erases the personal data, for good.
     Set {
         /// The user's uuid.
         uuid: String,
@@ -57,7 +58,7 @@ pub(crate) enum User {
         #[command(flatten)]
         page: Page,
     },
-    /// Open an account for a user: `type=bankTransfer identifier=NL58…`.
+    /// Open an account for a user: `type=bankTransfer identifier=NL58… name="Ada Lovelace"`.
     OpenAccount {
         /// The user's uuid.
         uuid: String,
