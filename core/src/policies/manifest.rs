@@ -181,7 +181,7 @@ pub(super) async fn check_unsigned_allowed_in(
 ) -> Result<(), LifecycleError> {
     match is_required(core, conn, target.client).await? {
         true => Err(LifecycleError::Invalid(
-            "a signed manifest is required here: push a version".into(),
+            "a signed manifest is required here: sign it with a registered key".into(),
         )),
         false => Ok(()),
     }

@@ -167,8 +167,9 @@ fn wrong_value(text: &str, section: Option<&str>) -> Option<String> {
 fn without_source(error: &ConfigError) -> String {
     let text = error.to_string();
     let before_bar = |letter: char| letter == ' ' || letter.is_ascii_digit();
-    let shown = text.lines().filter(|line| !line.trim_start_matches(before_bar).starts_with('|'));
-    shown.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let shown = lines.filter(|line| !line.trim_start_matches(before_bar).starts_with('|'));
+    shown.collect::<Vec<_>>().join(": ")
 }
 
 fn one_line(error: &ConfigError) -> String {

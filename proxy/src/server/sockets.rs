@@ -81,7 +81,8 @@ fn open(purpose: &str, configured: SocketAddr, fds: &mut Fds) -> Result<Bound, S
         }
         None => bind(&name, configured, fds),
     };
-    let address = address.context(format_args!("{purpose}.listen = {configured} is not free"))?;
+    let address =
+        address.context(format_args!("{purpose}.listen = {configured} cannot be used"))?;
     Ok(Bound { address, name })
 }
 
