@@ -281,6 +281,8 @@ async fn what_is_out_of_bounds_is_named_as_operators_know_it() {
     assert_eq!(error, "out of bounds: min is above max");
     let error = refuse(pair, json!({"spreadPercentage": 500})).await;
     assert_eq!(error, "out of bounds: spread percentage");
+    let error = refuse(pair, json!({"buy": {"status": "off"}})).await;
+    assert_eq!(error, "buy.status: one of enabled, disabled, maintenance");
     let long = "x".repeat(256);
     let plain = "1 to 255 characters, none of control";
     for label in [" ", &long, &format!("x{}", " ".repeat(255)), "Card\u{1b}[31m"] {

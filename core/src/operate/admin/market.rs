@@ -105,6 +105,10 @@ fn outside_bounds(error: sqlx::Error) -> Error {
                 .trim_end_matches("check");
             let reason = match about.trim_end_matches('_').replace('_', " ").as_str() {
                 "" => "out of bounds: min is above max".to_owned(),
+                side @ ("buy status" | "sell status") => {
+                    let member = side.replace(' ', ".");
+                    format!("{member}: one of enabled, disabled, maintenance")
+                }
                 member => format!("out of bounds: {member}"),
             };
             Denial::unprocessable(reason).into()
