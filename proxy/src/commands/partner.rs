@@ -31,7 +31,8 @@ pub(crate) enum Partner {
     List(Page),
     /// Show a partner's settings.
     Show(PartnerArgs),
-    /// Change a partner's settings: `mode=live`, `complianceGate=none`, `rateLimits.client="50/s"`.
+    /// Change a partner's settings: `mode=live`, `complianceGate=before-payment`, `rateLimits.client="50/s"`.
+    /// `rateLimits` and `guestOrders` are replaced as a whole.
     Set {
         /// Its slug.
         slug: String,
