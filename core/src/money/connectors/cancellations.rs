@@ -85,6 +85,27 @@ pub(super) async fn cancel_late_payment(
     if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
 }
 
+/// Takes back, in the transaction that pays an order, the making of a payment that no connector has begun:
+/// it was paid otherwise, and its payout would wait for that.
+///
+/// # Errors
+/// The database's.
+pub(crate) async fn withdraw_creation(
+    conn: &mut Connection,
+    OrderKey { client, order }: OrderKey,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        "update command set state = 'rejected', finished_at = now(), checkpoint = null \
+         where client_id = $1 and order_id = $2 and kind = 'payment.create' \
+             and state = 'open' and attempt = retries",
+        client.uuid(),
+        order.number(),
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
 /// Names the payment in the body of a cancellation that was commanded before the payment had a name.
 /// One that is leased comes after the result of the command that made the payment; where that was
 /// refused there is no name.

@@ -2,7 +2,7 @@
 
 use rampart_tests::order_fixture::OrderFixture;
 
-use super::purchase::{live, paid, payable_order, status};
+use super::purchase::{live, order, paid, payable_order, status};
 use super::refunds::{again, arrivals, owed, refund, refund_by_hand};
 use super::*;
 use crate::payments::problems;
@@ -62,4 +62,28 @@ async fn more_than_an_operator_has_booked_is_given_back() {
     assert_eq!(refund(&context, waits.unwrap(), json!(100)).await, 200);
     is_given_back(&connector).await;
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_payment_that_nobody_has_begun_is_not_made_for_an_order_that_is_paid() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    order.event(&context, "payment-received").await.assert_status(200);
+    let payout = connector.answer_next("done", json!({"transactionId": "tx"})).await;
+    assert_eq!(payout["kind"], "payout.send");
+    assert!(connector.lease(10).await.is_empty());
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_payment_that_a_connector_has_begun_ends_before_the_coins_of_its_order_go() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = order(&acme, 100).await;
+    let create = connector.lease(10).await.remove(0);
+    order.event(&context, "payment-received").await.assert_status(200);
+    assert!(connector.lease(10).await.is_empty());
+    connector.report(&create, "done", json!({"providerReference": "pay"})).await.assert_status(200);
+    assert_eq!(connector.lease(10).await.remove(0)["kind"], "payout.send");
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Applied, Cause, NotApplied, OrderStatus, Transition};
 use crate::Core;
-use crate::money::connectors::cancellations::command_cancellation;
+use crate::money::connectors::cancellations::{command_cancellation, withdraw_creation};
 use crate::money::connectors::payouts::{command_payout, report_payout_again, withdraw_payout};
 use crate::money::connectors::transfers::command_transfer;
 use crate::money::payments::bookings::{Booked, Booking};
@@ -279,7 +279,10 @@ impl<'a> Change<'a> {
         let (core, key) = (self.core, self.key);
         // On the heap: most changes command nothing.
         match cause {
-            Cause::PaymentReceived => Box::pin(command_payout(tx, core, key)).await,
+            Cause::PaymentReceived => {
+                withdraw_creation(tx, key).await?;
+                Box::pin(command_payout(tx, core, key)).await
+            }
             Cause::Released => {
                 Box::pin(command_payout(tx, core, key)).await?;
                 Ok(report_payout_again(tx, core, key).await?)
