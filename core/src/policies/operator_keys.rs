@@ -113,11 +113,26 @@ pub(crate) async fn register(
     Ok(())
 }
 
+/// Holds the keys until the transaction ends: one of them can sign what is to need a signature.
+///
+/// # Errors
+/// [`LifecycleError::Conflict`] when there is none, which nobody could register any more.
+pub(crate) async fn hold(core: &Core, conn: &mut Connection) -> Result<(), LifecycleError> {
+    let keys = sqlx::query_scalar!("select name from operator_key for key share")
+        .fetch_all(&mut *conn)
+        .await?;
+    if keys.is_empty() && !core.policies.has_root_key() {
+        return Err(LifecycleError::Conflict("no key is registered to sign with"));
+    }
+    Ok(())
+}
+
 /// Removes a key: versions it signed keep serving, and cannot be activated again where a signature
 /// is required.
 ///
 /// # Errors
-/// [`LifecycleError::NotFound`] when there is none of this name.
+/// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] when it is
+/// the last one while a partner's policies must be signed.
 pub(crate) async fn remove(
     core: &Core,
     actor: &str,
@@ -135,6 +150,20 @@ pub(crate) async fn remove(
         sqlx::query!("delete from operator_key where name = $1", name).execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
         return Err(LifecycleError::NotFound("operator key"));
+    }
+    // Whoever begins to require signatures meanwhile has held the keys first.
+    let is_needed = sqlx::query_scalar!(
+        r#"
+        select not exists (select from operator_key)
+            and exists (select from client where policy_signature_required) as "is_needed!"
+        "#
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    if is_needed && !core.policies.has_root_key() {
+        return Err(LifecycleError::Conflict(
+            "it is the last key, and a partner's policies must be signed",
+        ));
     }
     let detail = json!({ "name": name });
     let entry = Entry { actor, action: "operator-key.remove", target: name, detail };

@@ -6,6 +6,7 @@ mod limits;
 mod recorded;
 mod replayed;
 mod signed;
+mod signers;
 mod told;
 mod trials;
 mod two_persons;

@@ -122,6 +122,11 @@ impl Policies {
         self.root_keys.get(name)
     }
 
+    /// True if the settings have a root key.
+    pub(crate) fn has_root_key(&self) -> bool {
+        !self.root_keys.is_empty()
+    }
+
     /// True if a root key has this fingerprint.
     pub(crate) fn is_root(&self, fingerprint: &str) -> bool {
         self.root_keys.contains(fingerprint)

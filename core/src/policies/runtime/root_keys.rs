@@ -43,6 +43,11 @@ impl RootKeys {
         self.0.iter().find(|key| key.name == name)
     }
 
+    /// True if there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// True if one of them has this fingerprint.
     pub(crate) fn contains(&self, fingerprint: &str) -> bool {
         self.0.iter().any(|key| key.fingerprint == fingerprint)

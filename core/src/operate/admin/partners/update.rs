@@ -27,8 +27,8 @@ use crate::platform::error::{Denial, Error, Result};
 use crate::platform::rate_limit::Quota;
 use crate::platform::revision;
 use crate::platform::settings::Gate;
-use crate::policies::signed_change;
 use crate::policies::statement::SignedChange;
+use crate::policies::{operator_keys, signed_change};
 use crate::tenancy::tenants::branding::{self, BrandingChange, BrandingMembers};
 use crate::tenancy::tenants::{Mode, RATE_BUCKETS};
 use crate::trading::catalogue::PaymentMethodKind;
@@ -115,9 +115,7 @@ impl Endpoint for UpdatePartner {
         if change.mode == Some(Mode::Test) {
             going_live::refuse_return(&mut tx, &slug).await?;
         }
-        if change.policy_signature_required == Some(false) {
-            waive_signature(core, &mut tx, &slug, change.signed.as_ref()).await?;
-        }
+        check_requirement(core, &mut tx, &slug, &change).await?;
         change.write(&mut tx, &slug, &branding).await?;
         operator.record(&mut tx, core, "partner.change", &slug, detail).await?;
         tx.commit().await?;
@@ -126,21 +124,27 @@ impl Endpoint for UpdatePartner {
     }
 }
 
-/// Checks that an operator has signed the end of a partner's requirement of signatures.
+/// Checks a change of a partner's requirement of signatures: it begins while there is a key to sign
+/// with, and an operator has signed its end.
 ///
 /// # Errors
-/// 404 without the partner, 409 and 422 for the statement.
-async fn waive_signature(
+/// 404 without the partner, 409 without a key, 409 and 422 for the statement.
+async fn check_requirement(
     core: &Core,
     conn: &mut Connection,
     slug: &str,
-    signed: Option<&SignedChange>,
+    change: &Change,
 ) -> Result<()> {
+    let Some(is_required) = change.policy_signature_required else { return Ok(()) };
+    if is_required {
+        return Ok(operator_keys::hold(core, conn).await?);
+    }
     let client =
         sqlx::query_scalar!("select client_id from client where slug = $1 for no key update", slug)
             .fetch_optional(&mut *conn)
             .await?
             .ok_or_else(|| Denial::not_found("partner"))?;
+    let signed = change.signed.as_ref();
     Ok(signed_change::check_requirement(core, conn, client.into(), slug, signed).await?)
 }
 
