@@ -1,5 +1,5 @@
-//! A statement as ISO 20022 camt.053. Entities beyond the five of XML and document types are
-//! refused, depth and texts are bounded; elements that are not known do not count.
+//! A statement as ISO 20022 camt.053. Entities beyond the five of XML, document types and what stands
+//! beside the root are refused, depth and texts are bounded; elements that are not known do not count.
 
 mod element;
 mod names;
@@ -37,6 +37,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
     let (mut path, mut statement) = (Vec::new(), Statement::default());
+    let mut has_root = false;
     loop {
         let wrong = |what: &str, at: u64| Unreadable(format!("byte {at}: {what}"));
         let at = reader.buffer_position();
@@ -45,9 +46,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
                 if path.len() >= DEPTH_MAX {
                     return Err(wrong("elements are too deep", at));
                 }
+                if path.is_empty() && has_root {
+                    return Err(wrong("a second root", at));
+                }
                 if path.is_empty() && !is_of_camt(&start) {
                     return Err(wrong("another namespace than camt.053's", at));
                 }
+                has_root = true;
                 path.push(local_name(&start));
                 statement.begin(&path, &start);
             }
@@ -73,6 +78,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>, Unreadable> {
             Event::Eof => break,
             // Empty elements come as a start and an end.
             Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
+        }
+        if path.is_empty() && !statement.text.trim().is_empty() {
+            return Err(wrong("a text beside the root", at));
         }
         if statement.text.len() > TEXT_BYTES_MAX {
             return Err(wrong("a text is too long", at));

@@ -317,3 +317,14 @@ fn hostile_documents_are_refused() {
         assert!(read(&text).is_err(), "{}", &text[..60]);
     }
 }
+
+#[test]
+fn a_document_has_one_root_and_no_text_beside_it() {
+    let one = statement(ENTRY);
+    for beside in [&*one, "<x/>", "<x></x>", "text", "&amp;", "<![CDATA[text]]>"] {
+        assert!(read(&format!("{one}{beside}")).is_err(), "{beside}");
+    }
+    assert!(read(&one.replacen("<Document", "text<Document", 1)).is_err());
+    let alone = format!("{one}\n<!-- end --><?end?>\r\n");
+    assert_eq!(read(&alone).unwrap(), read(&one).unwrap());
+}

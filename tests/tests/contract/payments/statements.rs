@@ -383,6 +383,8 @@ async fn hostile_statements_are_refused_at_once() {
         ("deep", camt(&"<a>".repeat(100_000), "camt.053.001.08")),
         ("long text", camt(&format!("<Id>{}</Id>", "a".repeat(900_000)), "camt.053.001.08")),
         ("namespace", camt(entry, "pain.001.001.09")),
+        ("second root", camt(entry, "camt.053.001.08") + "<x/>"),
+        ("text beside the root", camt(entry, "camt.053.001.08") + "text"),
         ("attributes of the root", rooted),
         ("attributes of an amount", camt(&amount, "camt.053.001.08")),
     ] {
