@@ -256,7 +256,11 @@ impl Sent {
     fn find(&self, report: PayoutReport, name: &Name, amount: Decimal) -> Option<usize> {
         let is_open = |payout: &Payout| match report {
             PayoutReport::Begin => payout.begin.is_none(),
-            PayoutReport::End => payout.end.is_none(),
+            // An operator, who names none, may have told of the end before its provider did.
+            PayoutReport::End => payout.end.as_ref().is_none_or(|end| {
+                let may_be = |begin: &Name| begin.is(name) || begin.may_be(name);
+                end.reference.is_none() && payout.begin.as_ref().is_none_or(may_be)
+            }),
             // More than a rest is rather of another payout, or was reported before.
             PayoutReport::Return | PayoutReport::NamedReturn => {
                 !payout.is_rest || amount <= payout.amount

@@ -134,6 +134,28 @@ async fn coins_whose_end_names_their_transaction_alone_have_left_once() {
 }
 
 #[tokio::test]
+async fn coins_whose_end_an_operator_tells_of_before_their_connector_have_left_once() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    for reference in ["0xab", "0xcd"] {
+        let order = paid_order(&acme, &connector).await;
+        let payout = connector.answer_next("done", json!({"transactionId": reference})).await;
+        order.event(&context, "confirmed-on-chain").await.assert_status(200);
+        assert_eq!(status(&context, &order).await, "completed");
+        let confirmed = json!({"id": reference, "kind": "payout.confirmed", "partner": "acme",
+            "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+            "providerReference": reference, "confirmations": 2});
+        let told = connector.event(confirmed).await.assert_status(200).json();
+        assert_eq!(told, json!({"duplicate": false}), "it is a report of its own");
+    }
+    let twice = "select count(*) from ledger_entry where kind = 'payout-excess'";
+    assert_eq!(count(&context, twice).await, 0);
+    let ends = "select count(*) from payment where kind = 'payout-confirmed'";
+    assert_eq!(count(&context, ends).await, 4);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn one_transaction_sends_the_coins_of_several_orders() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

@@ -181,6 +181,21 @@ async fn a_sale_whose_money_arrives_while_it_waits_is_completed_by_its_release()
     assert_eq!(released["status"], "completed");
 }
 
+#[tokio::test]
+async fn money_whose_arrival_an_operator_tells_of_before_its_bank_has_left_once() {
+    let context = TestContext::start().await;
+    let (connector, sale, transfer) = transferred(&context).await;
+    let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
+    let paid_out = json!({"event": "paid-out"});
+    let told = context.admin(Method::POST, &path, paid_out).await.assert_status(200).json();
+    assert_eq!(told["status"], "completed");
+    let completed = json!({"id": "t-1", "kind": "transfer.completed", "commandId": transfer["id"],
+        "occurredAt": "2026-03-01T13:00:00Z", "providerReference": "sepa-1"});
+    connector.event(completed).await.assert_status(200);
+    assert_eq!(queue(&context).await, [Value::Null; 0], "nothing has left beyond what was owed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
 /// The review queue with its reasons.
 pub(super) async fn queue(context: &TestContext) -> Vec<Value> {
     let queue = context.admin(Method::GET, "/admin/v1/reviews", Value::Null).await;

@@ -25,6 +25,11 @@ fn a_payout_moves_once_whichever_report_of_it_is_first() {
         (&[(Begin, "chain", "a"), (End, "chain", "b")], &[true, false]),
         (&[(Begin, "chain", "a"), (End, "manual", "")], &[true, false]),
         (&[(Begin, "chain", "a"), (End, "manual", "b")], &[true, true]),
+        // Told by somebody who names nothing, before its provider did.
+        (&[(Begin, "chain", "a"), (End, "manual", ""), (End, "chain", "a")], &[true, false, false]),
+        (&[(Begin, "chain", "a"), (End, "manual", ""), (End, "chain", "b")], &[true, false, false]),
+        (&[(Begin, "chain", "a"), (End, "manual", ""), (End, "bank", "b")], &[true, false, true]),
+        (&[(End, "manual", ""), (Begin, "chain", "a"), (End, "chain", "a")], &[true, false, false]),
         (
             &[(Begin, "chain", "a"), (Begin, "chain", "b"), (End, "chain", "b")],
             &[true, true, false],
