@@ -151,7 +151,11 @@ pub(crate) async fn remove(
     if removed.rows_affected() == 0 {
         return Err(LifecycleError::NotFound("operator key"));
     }
-    // Whoever begins to require signatures meanwhile has held the keys first.
+    let detail = json!({ "name": name });
+    let entry = Entry { actor, action: "operator-key.remove", target: name, detail };
+    audit::record(&mut tx, core, entry).await?;
+    // Other removals wait for the audit now, and see what this one leaves. Whoever begins to require
+    // signatures meanwhile has held the keys first.
     let is_needed = sqlx::query_scalar!(
         r#"
         select not exists (select from operator_key)
@@ -165,9 +169,6 @@ pub(crate) async fn remove(
             "it is the last key, and a partner's policies must be signed",
         ));
     }
-    let detail = json!({ "name": name });
-    let entry = Entry { actor, action: "operator-key.remove", target: name, detail };
-    audit::record(&mut tx, core, entry).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -55,3 +55,26 @@ async fn the_last_key_stays_while_signatures_are_required() {
     let refused = refused.assert_status(409).json();
     assert_eq!(refused["error"], "it is the last key, and a partner's policies must be signed");
 }
+
+#[tokio::test]
+async fn of_two_keys_that_are_removed_at_once_one_stays_while_signatures_are_required() {
+    let context = context().await;
+    for (name, seed) in [("release", 7), ("other", 8)] {
+        let key = json!({"publicKey": ed25519(seed).1});
+        let path = format!("/admin/v1/operator-keys/{name}");
+        context.admin(Method::PUT, &path, key).await.assert_status(200);
+    }
+    let mut other = context.db().begin().await.unwrap();
+    for statement in [
+        "update client set policy_signature_required = true where slug = 'acme'",
+        "delete from operator_key where name = 'other'",
+        // As its row of the audit does.
+        "select from audit_head for update",
+    ] {
+        sqlx::query(statement).execute(&mut *other).await.unwrap();
+    }
+    let commit = commit_once_awaited(context.db(), other);
+    let removal = context.admin(Method::DELETE, KEY, json!({}));
+    let (refused, ()) = futures::join!(removal, commit);
+    refused.assert_status(409);
+}
