@@ -119,7 +119,7 @@ pub(crate) async fn make_order(
 ) -> Result<Bought> {
     // The order of locks: references of payments, partners, users, orders.
     hold_for_order(conn, MANUAL, deposit.reference).await?;
-    let reported = ReportedPayment::hold(conn, plan.client, deposit.reference).await?;
+    let reported = ReportedPayment::hold(conn, deposit.reference).await?;
     hold_user(conn, UserKey { client: plan.client, user: plan.user }).await?;
     let order = OrderId::from_entropy(core.clock.random_u64()?);
     match insert_one(conn, &row(core, plan, quote, order)?).await? {
@@ -191,11 +191,7 @@ impl ReportedPayment {
     ///
     /// # Errors
     /// 409 when several connectors have a payment of it.
-    async fn hold(
-        conn: &mut Connection,
-        client: ClientId,
-        reference: &str,
-    ) -> Result<Option<Self>> {
+    async fn hold(conn: &mut Connection, reference: &str) -> Result<Option<Self>> {
         let mut rows = sqlx::query!(
             "select payment_id, client_id, connector, amount, currency from payment \
              where kind = 'received' and provider_reference = $1 \
@@ -209,10 +205,10 @@ impl ReportedPayment {
         if !rows.is_empty() {
             return Err(another_payment().into());
         }
-        let book = (row.client_id != client.uuid()).then_some(row.client_id.into());
-        hold_books(conn, book, &row.connector, reference).await?;
-        let (id, client) = (row.payment_id, row.client_id.into());
-        Ok(Some(Self { id, client, amount: row.amount, currency: row.currency }))
+        let client = ClientId::from(row.client_id);
+        hold_books(conn, Some(client), &row.connector, reference).await?;
+        let (id, amount, currency) = (row.payment_id, row.amount, row.currency);
+        Ok(Some(Self { id, client, amount, currency }))
     }
 
     /// Its id, if it may be the deposit: of the same money, in the book of the plan's partner or of

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use http::Method;
 use rampart_tests::answer::Answer;
-use rampart_tests::cluster::commit_once_awaited;
+use rampart_tests::cluster::{commit_once_awaited, until_a_lock_is_awaited};
 use rampart_tests::connector::Connector;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};
@@ -171,6 +171,30 @@ async fn two_plans_that_are_reported_one_payment_at_once_share_no_money() {
     assert_eq!(count(&context, "select count(*) from buy_order").await, 1);
     assert_eq!(count(&context, "select count(*) from payment").await, 1);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn a_deposit_of_a_payment_waits_for_its_partner_before_its_user_is_locked() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let code = Saver::of(&context, &acme, "ann").await.code(&context).await;
+    let payment = json!({"partner": "acme", "kind": "received", "amount": 100, "currency": "EUR",
+        "providerReference": "bank-1", "reason": "seen"});
+    context.admin(Method::POST, "/admin/v1/payments", payment).await.assert_status(201);
+    // As a partner goes live, whose users are locked after it.
+    let mut other = context.db().begin().await.unwrap();
+    let partner = "select from client where slug = 'acme' for no key update";
+    sqlx::query(partner).execute(&mut *other).await.unwrap();
+    let users = async {
+        until_a_lock_is_awaited(context.db()).await;
+        let users = "select from end_user for no key update nowait";
+        sqlx::query(users).execute(&mut *other).await.unwrap();
+        other.commit().await.unwrap();
+    };
+    let amount = json!(100);
+    let (made, ()) = futures::join!(deposit(&context, &code, &amount, "bank-1"), users);
+    made.assert_status(201);
+    assert_eq!(count(&context, "select count(*) from payment").await, 1);
 }
 
 #[tokio::test]
