@@ -85,8 +85,8 @@ pub(super) async fn cancel_late_payment(
     if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
 }
 
-/// Takes back, in the transaction that pays an order, the making of a payment that no connector has begun:
-/// it was paid otherwise, and its payout would wait for that.
+/// Takes back, in the transaction that pays an order, the making of a payment that no connector holds and
+/// of which every attempt was to be repeated: it was paid otherwise, and its payout would wait for that.
 ///
 /// # Errors
 /// The database's.

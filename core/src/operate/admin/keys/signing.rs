@@ -120,7 +120,8 @@ impl Endpoint for RemoveOperatorKey {
     const DOC: Doc = Doc {
         summary: "Remove an operator's key",
         details: "Versions that it signed serve on; where a signature is required they cannot be \
-                  activated again.",
+                  activated again. 409 for the last key while a partner's policies must be signed, \
+                  unless the settings have a root key.",
         path: &[NAME],
         body: Shape::of::<Removal>(),
         request: "{}",
