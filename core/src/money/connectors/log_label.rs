@@ -4,7 +4,7 @@
 const LABEL_BYTES_MAX: usize = 64;
 
 /// The text if it is a label, such as `lost_or_stolen_card`: 1 to 64 small letters, spaces, `_`, `-` and
-/// `'`. Any other is `other`: no name, address or number of somebody, and no line of its own.
+/// `'`. Any other is `other`, as names, addresses and numbers are written, or a line of its own.
 pub(super) fn log_label(text: &str) -> &str {
     let in_label = |byte: u8| byte.is_ascii_lowercase() || b" _-'".contains(&byte);
     let is_label = (1..=LABEL_BYTES_MAX).contains(&text.len()) && text.bytes().all(in_label);
