@@ -32,8 +32,8 @@ use crate::platform::metrics::Metrics;
 use crate::platform::rate_limit::{Gcra, Quota};
 use crate::platform::settings;
 
-/// Rate of the traces that are recorded because callers who have proven nothing ask for it.
-const UNPROVEN_QUOTA: Quota = Quota::new(10, 1, 100);
+/// Rate of the traces that are recorded because callers without a credential ask for it.
+const UNAUTHENTICATED_QUOTA: Quota = Quota::new(10, 1, 100);
 
 /// The caller of a request, which decides how far its trace goes: a trace may reach the partner's
 /// endpoints.
@@ -55,8 +55,8 @@ pub struct Telemetry {
     exporter: Option<Exporter>,
     /// Traces whose id ends in a number below this are recorded: all of them at 2^63.
     sampled_below: u64,
-    /// Recorded traces of callers who have proven nothing.
-    unproven: Gcra,
+    /// Recorded traces of callers without a credential.
+    unauthenticated: Gcra,
 }
 
 impl Telemetry {
@@ -76,7 +76,7 @@ impl Telemetry {
             recorder: None,
             exporter: None,
             sampled_below,
-            unproven: Gcra::default(),
+            unauthenticated: Gcra::default(),
         };
         let Some(endpoint) = &settings.otlp_endpoint else { return Ok(off) };
         let dropped = metrics.telemetry_dropped.with_label_values(&["queue_full"]);
@@ -107,16 +107,16 @@ impl Telemetry {
         }
     }
 
-    /// Limits the rate at which a `traceparent` has the requests of callers recorded who have proven
-    /// nothing: anybody can send one. Beyond it the ratio decides, by a draw, because the caller has
-    /// chosen the trace's id.
-    pub fn limit_unproven(&self, span: &mut Span) {
+    /// Limits the rate at which callers without a credential have their requests recorded by a
+    /// `traceparent`, which anybody can send. Beyond it the ratio decides, by a draw, because the caller
+    /// has chosen the trace's id.
+    pub fn limit_unauthenticated(&self, span: &mut Span) {
         if !span.is_recorded_for_caller() {
             return;
         }
         let drawn = self.clock.nonce().is_ok_and(|id| is_sampled(id, self.sampled_below));
         let now = self.clock.monotonic_ns();
-        if !drawn && !self.unproven.take(UNPROVEN_QUOTA, now).allowed {
+        if !drawn && !self.unauthenticated.take(UNAUTHENTICATED_QUOTA, now).allowed {
             span.discard();
         }
     }
@@ -216,11 +216,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_proven_nothing_has_few_traces_recorded_beyond_the_ratio() {
+    async fn callers_without_a_credential_have_few_traces_recorded_beyond_the_ratio() {
         let none = telemetry(COLLECTOR, "0.0").unwrap();
         let limited = |telemetry: &Telemetry, parent: &str| {
             let mut span = telemetry.begin_request(&headers(parent), Partner).unwrap();
-            telemetry.limit_unproven(&mut span);
+            telemetry.limit_unauthenticated(&mut span);
             span
         };
         let spans: Vec<_> = (0..2_000).map(|_| limited(&none, PARENT)).collect();

@@ -91,8 +91,8 @@ pub(crate) enum Price {
         pair: String,
         /// Fiat for one unit of crypto, such as 51234.56.
         price: serde_json::Number,
-        /// Seconds after which it is too old to quote; else the pair says. Without an end it is quoted to
-        /// test clients alone.
+        /// Seconds after which it is too old to quote; the pair's if left out. Live partners get no quote by
+        /// a price without either.
         #[arg(long, value_name = "SECONDS")]
         max_age_seconds: Option<u32>,
         /// Void the quotes that were sealed so far: the price before was wrong.

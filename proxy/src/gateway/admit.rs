@@ -17,38 +17,12 @@ use super::{Gateway, PublicListener};
 use crate::server::ConnectionInfo;
 
 impl Gateway {
-    /// As [`Gateway::admit_head`]; the trace of a caller whom the head does not prove is recorded within
-    /// its limit.
-    ///
-    /// # Errors
-    /// The finished answer.
-    pub(super) fn admit(
-        &self,
-        public: &PublicListener,
-        request: &RequestHeader,
-        connection: &ConnectionInfo,
-        context: &mut Context,
-    ) -> Result<(Head, Admission), Box<Reply>> {
-        let admitted = self.admit_head(public, request, connection, context);
-        if context.labels.partner.is_empty() {
-            self.limit_trace(context);
-        }
-        admitted
-    }
-
-    /// Limits the record of the trace of a caller who has proven nothing.
-    pub(super) fn limit_trace(&self, context: &mut Context) {
-        if let Some(span) = &mut context.span {
-            self.core.telemetry.limit_unproven(span);
-        }
-    }
-
     /// Gives the request as the core takes it, admitted: its size and its path are sound, its route
     /// is known, its address and its client are within their rates.
     ///
     /// # Errors
     /// The finished answer.
-    fn admit_head(
+    pub(super) fn admit(
         &self,
         public: &PublicListener,
         request: &RequestHeader,

@@ -132,6 +132,15 @@ impl Gateway {
         }
     }
 
+    /// Limits the rate at which callers without a partner's credential have their traces recorded.
+    fn limit_trace(&self, context: &mut Context) {
+        if let Some(span) = &mut context.span
+            && context.labels.partner.is_empty()
+        {
+            self.core.telemetry.limit_unauthenticated(span);
+        }
+    }
+
     async fn decide_public(
         &self,
         public: &PublicListener,
@@ -140,7 +149,9 @@ impl Gateway {
         context: &mut Context,
     ) -> Result<Option<Reply>> {
         let request = session.req_header();
-        let (head, mut admission) = match self.admit(public, request, connection, context) {
+        let admitted = self.admit(public, request, connection, context);
+        self.limit_trace(context);
+        let (head, mut admission) = match admitted {
             Ok(admitted) => admitted,
             Err(reply) => return Ok(Some(*reply)),
         };

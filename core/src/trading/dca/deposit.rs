@@ -1,5 +1,7 @@
 //! A deposit becomes an order: bought at once at the price of the moment, for what has arrived.
 
+use std::iter;
+
 use rust_decimal::Decimal;
 use serde_json::Value;
 use uuid::Uuid;
@@ -148,7 +150,7 @@ pub(crate) async fn make_order(
     }
     let (payment, paid) = match reported {
         Some(reported) => {
-            let payment = reported.of(plan, deposit)?;
+            let payment = reported.id_for(plan, deposit)?;
             (Some(payment), match_to(conn, core, payment, order, actor).await?)
         }
         None => (None, pay_by_hand(conn, core, plan, deposit, order).await?),
@@ -170,11 +172,8 @@ async fn pay_by_hand(
     let key = OrderKey { client: plan.client, order };
     let paid = apply_in(conn, core, key, &paid, ACTOR).await.map_err(refusal)?;
     let held = hold_if_taken_back(conn, core, key, deposit.reference, ACTOR).await;
-    Ok([Some(paid), held.map_err(refusal)?]
-        .into_iter()
-        .flatten()
-        .map(|applied| applied.cause)
-        .collect())
+    let held = held.map_err(refusal)?;
+    Ok(iter::once(paid).chain(held).map(|applied| applied.cause).collect())
 }
 
 /// A payment that was reported before the deposit, under its reference: by a connector, by a statement
@@ -216,7 +215,7 @@ impl ReportedPayment {
     ///
     /// # Errors
     /// 409.
-    fn of(self, plan: &DepositPlan, deposit: &Deposit<'_>) -> Result<Uuid, Denial> {
+    fn id_for(self, plan: &DepositPlan, deposit: &Deposit<'_>) -> Result<Uuid, Denial> {
         let is_ours = self.client == plan.client || self.client == house();
         let is_same = self.amount == deposit.amount && self.currency == deposit.currency.as_str();
         if is_ours && is_same { Ok(self.id) } else { Err(another_payment()) }
