@@ -169,7 +169,7 @@ pub(super) async fn show(visit: &Visit<'_>, id: &str, query: &Typed) -> Result<P
         (ORDER.actions(visit, &ids, &order))
         h2 { "What happened" }
         (timeline(&steps(&order, &payments)))
-        @if more_payments.is_some() { p.hint { "Of its payments, only the newest are among this." } }
+        @if more_payments.is_some() { p.hint { "Older payments are left out here." } }
         (decided)
         h2 { "Terms" }
         (facts(visit, &order, DETAILS))
