@@ -1,6 +1,7 @@
 //! Savings plans: opened by operators, changed by users, filled by deposits.
 
 mod deposits;
+mod late_reports;
 
 use chrono::TimeDelta;
 use futures::join;

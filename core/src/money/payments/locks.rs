@@ -1,6 +1,7 @@
 //! Locks of those who decide on the reports of one payment.
 
-use super::report::Report;
+use super::report::{PaymentKind, Report};
+use super::store::MANUAL;
 use crate::platform::db::Connection;
 use rampart_types::ClientId;
 
@@ -31,16 +32,22 @@ pub(crate) async fn hold_payment_reference(
 }
 
 /// Holds the reference of a payment that comes in, and the books of reports of it without an order, if
-/// it names one itself.
+/// it names one itself. Money without an order may be a deposit that was booked by hand under the same
+/// reference, which is held, too.
 ///
 /// # Errors
 /// The database's.
 pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), sqlx::Error> {
     let (connector, reference) = (&report.connector, &report.provider_reference);
-    match report.order {
-        Some(_) => hold_for_order(conn, connector, reference).await,
-        None => hold_payment_reference(conn, connector, reference).await,
+    if report.order.is_some() {
+        return hold_for_order(conn, connector, reference).await;
     }
+    hold_payment_reference(conn, connector, reference).await?;
+    if report.kind == PaymentKind::Received && connector != MANUAL {
+        // A deposit locks this one alone.
+        hold_payment_reference(conn, MANUAL, reference).await?;
+    }
+    Ok(())
 }
 
 /// Holds the reference of a payment that comes in for an order, and the books of reports of it without

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rampart_statement::stored_reference;
 use uuid::Uuid;
 
-use super::locks;
+use super::locks::{self, hold_books};
 use super::recording::Recording;
 use super::refund_confirmations::{self, RefundReport};
 use super::report::{PaymentKind, PaymentState, RAW_BYTES_MAX, Recorded, Report};
@@ -16,12 +16,14 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::tenancy::house::house;
+use crate::trading::orders::column::id;
 use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
 /// entry, and what follows for its order. A report that is known, contradicts a known one, or
 /// confirms a refund that was booked by hand moves nothing. A report of more than such a refund is
-/// a payment of the rest. The order's row stays locked until the transaction ends.
+/// a payment of the rest. One of a deposit that was booked by hand is matched to its order. The
+/// order's row stays locked until the transaction ends.
 ///
 /// # Errors
 /// The database's. The report's content is no error.
@@ -38,12 +40,10 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let of_order = order.as_ref().map(|order| order.key.client);
     let client = of_order.or(report.client).unwrap_or_else(house);
     let wanted = order.as_ref().is_some_and(|order| order.wants(report.kind, &currency));
-    if order.is_none() && shares_book(report.kind) {
-        // Of two that are given back at once, each takes what the other has left; a dispute sees
-        // the refund that is decided on at the same time, a payment the dispute that is lost, and
-        // each of its ends the other one.
-        hold_book(conn, client).await?;
-    }
+    let deposit = match &order {
+        Some(_) => None,
+        None => hold_without_order(conn, report, client, &currency).await?,
+    };
     let mut report = Cow::Borrowed(report);
     if report.kind == PaymentKind::Refunded {
         let of = order.as_ref();
@@ -75,8 +75,8 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
         causes: Vec::new(),
     };
     // On the heap: it holds the state of an order's whole change.
-    Box::pin(recording.book(conn)).await?;
-    let Recording { causes, order, currency, .. } = recording;
+    Box::pin(recording.book(conn, deposit)).await?;
+    let Recording { causes, order, currency, wanted, .. } = recording;
     if let (true, Some(order)) = (causes.is_empty(), &order) {
         timeline::note(conn, core, order, &report, &currency).await?;
     }
@@ -87,6 +87,64 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     };
     let (duplicate, contradicts) = (false, false);
     Ok(Recorded { payment: id, client, duplicate, contradicts, state, causes })
+}
+
+/// Holds the books that a report without an order moves. The order of the deposit that it may be of, if
+/// that was booked by hand, is the answer.
+async fn hold_without_order(
+    conn: &mut Connection,
+    report: &Report,
+    client: ClientId,
+    currency: &str,
+) -> Result<Option<OrderKey>> {
+    if !shares_book(report.kind) {
+        return Ok(None);
+    }
+    let deposit = booked_deposit(conn, report, client, currency).await?;
+    if deposit.is_some() {
+        // Reports of it that came before follow it to that order.
+        let (connector, reference) = (&report.connector, &report.provider_reference);
+        hold_books(conn, Some(client), connector, reference).await?;
+    } else {
+        // Of two that are given back at once, each takes what the other has left; a dispute sees
+        // the refund that is decided on at the same time, a payment the dispute that is lost, and
+        // each of its ends the other one.
+        hold_book(conn, client).await?;
+    }
+    Ok(deposit)
+}
+
+/// The order of the deposit to a savings plan that a report without an order may be of, if that was
+/// booked by hand: of the same reference, amount and currency, and of the partner in whose book the
+/// report is, or of any if that is the house's. The reference by hand is held: of a deposit and a
+/// report at once the second one sees the first.
+async fn booked_deposit(
+    conn: &mut Connection,
+    report: &Report,
+    client: ClientId,
+    currency: &str,
+) -> Result<Option<OrderKey>> {
+    // One that names an order, which does not exist, holds its own reference alone.
+    let is_other = report.kind != PaymentKind::Received || report.order.is_some();
+    if is_other || report.connector == MANUAL {
+        return Ok(None);
+    }
+    let row = sqlx::query!(
+        "select d.client_id, d.order_id from payment p \
+         join dca_deposit d on d.client_id = p.client_id and d.reference = p.provider_reference \
+             and d.order_id = p.order_id \
+         where p.connector = $1 and p.kind = 'received' and p.provider_reference = $2 \
+             and p.amount = $3 and p.currency = $4 and not p.suspense",
+        MANUAL,
+        report.provider_reference,
+        report.amount,
+        currency,
+    )
+    .fetch_optional(conn)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let key = OrderKey { client: row.client_id.into(), order: id(row.order_id)? };
+    Ok(Some(key).filter(|key| client == key.client || client == house()))
 }
 
 /// True for what moves the book of what has no order.

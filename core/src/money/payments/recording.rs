@@ -2,6 +2,7 @@
 
 mod disputes;
 mod repeats;
+mod returns;
 
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -12,13 +13,12 @@ use super::earlier::{Arrived, take_off, take_over};
 use super::refund_withdrawals::{CommandedRefunds, withdraw_disputed, withdraw_told};
 use super::refunds::{self, Refund};
 use super::report::{PaymentKind, Report};
-use super::return_fees::{fee_account, return_fee};
 use super::sent::{Sent, name_transaction, post_payout};
 use super::store::MANUAL;
 use super::terms::OrderTerms;
 use super::unwind::unwind;
 use crate::Core;
-use crate::money::connectors::payouts::{end_payout, withdraw_payout};
+use crate::money::connectors::payouts::withdraw_payout;
 use crate::money::ledger::AccountKind::{
     self, Customer, Dispute, PayoutPayable, RefundPayable, Suspense,
 };
@@ -34,7 +34,7 @@ use crate::trading::orders::status::{
 };
 use crate::trading::quotes::Side;
 use crate::trading::sell::status::SaleEvent;
-use rampart_types::{ClientId, JsonDecimal};
+use rampart_types::{ClientId, JsonDecimal, OrderKey};
 
 /// A payment that is stored and being booked.
 pub(super) struct Recording<'a> {
@@ -68,8 +68,17 @@ impl<'a> Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Writes the entry and lets the order follow.
-    pub(super) async fn book(&mut self, conn: &mut Connection) -> Result<()> {
+    /// Writes the entry and lets the order follow. One of a deposit that was booked by hand is that.
+    pub(super) async fn book(
+        &mut self,
+        conn: &mut Connection,
+        deposit: Option<OrderKey>,
+    ) -> Result<()> {
+        if let Some(deposit) = deposit
+            && self.join(conn, deposit).await?
+        {
+            return Ok(());
+        }
         match self.report.kind {
             PaymentKind::Received | PaymentKind::DepositReceived => self.arrive(conn).await,
             PaymentKind::Refunded => self.refund(conn).await,
@@ -282,74 +291,6 @@ impl Recording<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The payout did not leave, or came back: the order waits for an operator.
-    async fn fail(&mut self, conn: &mut Connection) -> Result<()> {
-        let Some(order) = self.order.clone() else {
-            let amount = self.report.amount;
-            return self.post(conn, &[self.held(amount), self.line(Suspense, -amount)]).await;
-        };
-        let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
-        let mut reason = "the payout failed";
-        if sent.has_moved() {
-            let owed_again = self.take_back(conn, &order).await?;
-            // It has what it pays out all the same, or is over.
-            if !waits || owed_again.is_zero() {
-                return Ok(());
-            }
-            if owed_again < order.amounts.payout().0 {
-                reason = "a part of the payout came back";
-            }
-        }
-        if self.currency != order.amounts.payout().1 {
-            return Ok(());
-        }
-        // It may be sent again, whoever reports that it failed, unless it was sent since.
-        let is_owed =
-            self.position(conn).await?.owed(PayoutPayable, &self.currency) > Decimal::ZERO;
-        if is_owed {
-            end_payout(conn, order.key).await?;
-        }
-        if is_owed && order.amounts.side == Side::Buy {
-            sqlx::query!(
-                "update buy_order set transaction_id = null \
-                 where client_id = $1 and order_id = $2 and status in ('in progress', 'blocked')",
-                order.key.client.uuid(),
-                order.key.order.number(),
-            )
-            .execute(&mut *conn)
-            .await?;
-        }
-        let reason = self.report.reason.clone().unwrap_or_else(|| reason.to_owned());
-        self.hold(conn, Some(reason)).await
-    }
-
-    /// Books a payout that came back: first what had left beyond what was owed, last what was kept
-    /// of it and is a fee since its order's refund. What is owed again of it is the answer.
-    async fn take_back(&self, conn: &mut Connection, order: &OrderTerms) -> Result<Decimal> {
-        let position = self.position(conn).await?;
-        let (payout, gets) = order.amounts.payout();
-        let amount = self.report.amount;
-        let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
-        let is_owed = waits && position.is_executed(&order.amounts.crypto_currency);
-        let excess = position.sum(Suspense, &self.currency).max(Decimal::ZERO);
-        let beyond = (amount - excess).max(Decimal::ZERO);
-        let owed_again = if is_owed && self.currency == gets {
-            beyond.min(payout - position.owed(PayoutPayable, gets))
-        } else {
-            Decimal::ZERO
-        };
-        let fee = return_fee(conn, order, &self.currency).await?.min(beyond - owed_again);
-        let postings = [
-            self.held(amount),
-            self.line(PayoutPayable, -owed_again),
-            self.line(fee_account(order.amounts.side), -fee),
-            self.line(Suspense, owed_again + fee - amount),
-        ];
-        self.post(conn, &postings).await?;
-        Ok(owed_again)
     }
 
     /// Records the partner's event about this payment of its order.

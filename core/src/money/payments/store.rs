@@ -146,8 +146,14 @@ async fn sums(
     let rows = sqlx::query!(
         r#"
         select sum(amount) as "amount!", currency as "currency!" from (
-            select amount, currency from payment
-            where client_id = $1 and order_id = $2 and kind = any ($3)
+            select p.amount, p.currency from payment p
+            where p.client_id = $1 and p.order_id = $2 and p.kind = any ($3)
+                -- a deposit by hand is the payment that a connector has told of since
+                and not (p.connector = $4 and p.kind = 'received' and exists (
+                    select from payment_match m
+                    join payment o on o.client_id = m.client_id and o.payment_id = m.payment_id
+                    where m.to_client_id = $1 and m.order_id = $2 and o.kind = 'received'
+                        and o.connector <> $4 and o.provider_reference = p.provider_reference))
             union all
             select p.amount, p.currency from payment_match m
             join payment p on p.client_id = m.client_id and p.payment_id = m.payment_id
@@ -159,6 +165,7 @@ async fn sums(
         client.uuid(),
         order.number(),
         &kinds,
+        MANUAL,
     )
     .fetch_all(conn)
     .await?;

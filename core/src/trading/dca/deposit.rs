@@ -183,14 +183,14 @@ struct ReportedPayment {
     client: ClientId,
     amount: Decimal,
     currency: String,
+    /// No other one has its reference.
+    is_only: bool,
 }
 
 impl ReportedPayment {
-    /// The payment of this reference, whose book stays locked until the transaction ends.
-    ///
-    /// # Errors
-    /// 409 when several connectors have a payment of it.
-    async fn hold(conn: &mut Connection, reference: &str) -> Result<Option<Self>> {
+    /// The payment of this reference, or one of them, whose book stays locked until the transaction
+    /// ends.
+    async fn hold(conn: &mut Connection, reference: &str) -> Result<Option<Self>, sqlx::Error> {
         let mut rows = sqlx::query!(
             "select payment_id, client_id, connector, amount, currency from payment \
              where kind = 'received' and provider_reference = $1 \
@@ -201,24 +201,22 @@ impl ReportedPayment {
         .fetch_all(&mut *conn)
         .await?;
         let Some(row) = rows.pop() else { return Ok(None) };
-        if !rows.is_empty() {
-            return Err(another_payment().into());
-        }
+        let is_only = rows.is_empty();
         let client = ClientId::from(row.client_id);
         hold_books(conn, Some(client), &row.connector, reference).await?;
         let (id, amount, currency) = (row.payment_id, row.amount, row.currency);
-        Ok(Some(Self { id, client, amount, currency }))
+        Ok(Some(Self { id, client, amount, currency, is_only }))
     }
 
     /// Its id, if it may be the deposit: of the same money, in the book of the plan's partner or of
-    /// nobody.
+    /// nobody, and told by no other connector, too.
     ///
     /// # Errors
     /// 409.
     fn id_for(self, plan: &DepositPlan, deposit: &Deposit<'_>) -> Result<Uuid, Denial> {
         let is_ours = self.client == plan.client || self.client == house();
         let is_same = self.amount == deposit.amount && self.currency == deposit.currency.as_str();
-        if is_ours && is_same { Ok(self.id) } else { Err(another_payment()) }
+        if self.is_only && is_ours && is_same { Ok(self.id) } else { Err(another_payment()) }
     }
 }
 

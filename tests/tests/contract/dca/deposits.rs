@@ -13,7 +13,12 @@ use super::Saver;
 use crate::orders::{BTC, count};
 use crate::payments::problems;
 
-async fn deposit(context: &TestContext, code: &str, amount: &Value, reference: &str) -> Answer {
+pub(super) async fn deposit(
+    context: &TestContext,
+    code: &str,
+    amount: &Value,
+    reference: &str,
+) -> Answer {
     let path = format!("/admin/v1/dca-codes/{code}/deposits");
     let body = json!({"amount": amount, "currencyCode": "EUR", "reference": reference});
     context.admin(Method::POST, &path, body).await

@@ -47,9 +47,11 @@ impl Endpoint for ReportDeposit {
         details: "Makes an order of it, which waits (`blocked`) if a refund or a dispute of its \
                   reference was recorded by hand before. A payment in suspense that has this \
                   reference, amount and currency, of the plan's partner or of none, is the \
-                  deposit: it is matched to the order, and no second one is booked. The same \
-                  deposit again is answered by its order; a reference that another deposit or \
-                  payment has is 409, whichever partner that is for.",
+                  deposit: it is matched to the order, and no second one is booked. So is the \
+                  first one that a connector or a statement tells of afterwards without an \
+                  order, as long as nothing of the deposit was given back. The same deposit \
+                  again is answered by its order; a reference that another deposit or payment \
+                  has is 409, whichever partner that is for.",
         path: &[CODE],
         body: Shape::of::<NewDeposit>(),
         request: r#"{"amount": 50, "currencyCode": "EUR", "reference": "2026-03-01-17"}"#,
