@@ -285,9 +285,10 @@ impl Sent {
                 && one.names().any(|known| known.may_be(name))
         };
         match report {
-            PayoutReport::Begin | PayoutReport::End => {
-                named.or_else(|| self.out.iter().position(may_be))
-            }
+            PayoutReport::Begin | PayoutReport::End => named
+                // An operator, who names none, may have told of the end of another one.
+                .or_else(|| self.out.iter().position(|one| one.end.is_none() && may_be(one)))
+                .or_else(|| self.out.iter().position(may_be)),
             PayoutReport::Return | PayoutReport::NamedReturn if is_gone => None,
             PayoutReport::Return | PayoutReport::NamedReturn if is_bound => {
                 self.find_smaller_rest(amount)

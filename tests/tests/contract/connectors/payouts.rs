@@ -318,3 +318,57 @@ async fn a_payout_that_was_perhaps_made_waits_for_its_connector_and_no_release_r
     assert_eq!(sale::queue(&context).await, [Value::Null; 0]);
     assert_ne!(connector.lease(1).await[0]["id"], payout["id"], "it is sent anew");
 }
+
+/// Half of what a command sends.
+fn half(command: &Value) -> Decimal {
+    let amount: Decimal = command["body"]["amount"].to_string().parse().unwrap();
+    (amount / Decimal::TWO).round_dp(amount.scale().max(2))
+}
+
+#[tokio::test]
+async fn coins_of_which_a_part_has_arrived_before_all_were_told_as_sent_wait_for_an_operator() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    let payout = connector.lease(1).await.remove(0);
+    let part = half(&payout);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "partner": "acme",
+        "occurredAt": "2026-03-01T12:10:00Z", "commandId": payout["id"],
+        "providerReference": "0xab", "transactionId": "0xab", "amount": sale::number(part),
+        "asset": payout["body"]["asset"], "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    connector.report(&payout, "done", json!({"transactionId": "0xab"})).await.assert_status(200);
+    assert_eq!(status(&context, &order).await, "in progress");
+    let waits = json!([order.id.to_string(), ["shortfall"]]);
+    assert_eq!(sale::queue(&context).await, [waits]);
+    let all: Decimal = payout["body"]["amount"].to_string().parse().unwrap();
+    for kind in ["payout-sent", "payout-confirmed"] {
+        let rest = json!({"partner": "acme", "kind": kind, "amount": sale::number(all - part),
+            "currency": payout["body"]["asset"], "providerReference": "by-hand",
+            "orderId": order.id, "reason": "the chain has half of it"});
+        context.admin(Method::POST, "/admin/v1/payments", rest).await.assert_status(201);
+        assert_eq!(sale::queue(&context).await, [Value::Null; 0]);
+    }
+    assert_eq!(status(&context, &order).await, "completed");
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn money_of_which_a_part_has_arrived_before_all_was_told_as_sent_waits_for_an_operator() {
+    for result in [json!({}), json!({"completed": true})] {
+        let context = TestContext::start().await;
+        let (connector, sold) = sale::deposited(&context).await;
+        let transfer = sale::transfers(&context, &connector).await.remove(0);
+        let completed = json!({"id": "c", "kind": "transfer.completed",
+            "occurredAt": "2026-03-01T12:10:00Z", "commandId": transfer["id"],
+            "providerReference": "sepa-1", "amount": sale::number(half(&transfer)),
+            "currency": "EUR"});
+        connector.event(completed).await.assert_status(200);
+        let mut done = result.clone();
+        done["providerReference"] = json!("sepa-1");
+        connector.report(&transfer, "done", done).await.assert_status(200);
+        let waits = json!([sold["orderId"].to_string(), ["shortfall"]]);
+        assert_eq!(sale::queue(&context).await, [waits], "{result}");
+        assert_eq!(problems(&context).await, [Value::Null; 0]);
+    }
+}

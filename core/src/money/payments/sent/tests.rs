@@ -56,6 +56,27 @@ fn a_payout_moves_once_whichever_report_of_it_is_first() {
 }
 
 #[test]
+fn an_end_is_of_the_part_that_has_none() {
+    use PayoutReport::{Begin, End};
+    let by_hand = Name { connector: "manual".to_owned(), reference: None };
+    let mut sent = Sent::default();
+    for (report, name, amount, moved) in [
+        (Begin, named("a"), 60, true),
+        (End, by_hand, 60, false),
+        (Begin, named("b"), 40, true),
+        // The transaction of the second part was replaced.
+        (End, named("c"), 40, false),
+    ] {
+        sent.apply(report, name, amount.into());
+        assert_eq!(sent.has_moved(), moved, "{report:?} of {amount}");
+    }
+    assert!(sent.out.iter().all(|part| part.end.is_some()), "{:?}", sent.out);
+    // Told by hand before its connector did, it is told once more.
+    sent.apply(End, named("a"), 60.into());
+    assert!(!sent.has_moved());
+}
+
+#[test]
 fn parts_that_were_undone_do_not_come_back_once_more() {
     use PayoutReport::{Begin, Return};
     for (second, undone, moved) in [(40, 100, false), (60, 100, true), (40, 60, true)] {
