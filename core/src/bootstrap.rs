@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::process::Command;
 
 use crate::Core;
-use crate::api::{CONNECTORS_API, OPERATORS_API, PARTNERS_API};
+use crate::auth::login_failures::LoginFailures;
 use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
+use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
-use crate::operate::acme::AcmeClient;
-use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
+use crate::platform::acme::AcmeClient;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::tenant_key::TenantKeys;
 use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_context};
@@ -87,6 +87,17 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+/// The three APIs, each with the table of its endpoints.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedApis {
+    /// The partners', served on the public listener.
+    pub partners: &'static ServedApi,
+    /// The operators', served on their listener.
+    pub operators: &'static ServedApi,
+    /// The connectors', served on their listener.
+    pub connectors: &'static ServedApi,
+}
+
 /// Parts made of the settings alone, before the database is opened.
 struct Parts {
     upstream: Option<Upstream>,
@@ -135,7 +146,11 @@ impl Core {
     ///
     /// # Errors
     /// One sentence that names the cause.
-    pub async fn start(settings: Settings, clock: Clock) -> Result<Arc<Self>, StartError> {
+    pub async fn start(
+        apis: ServedApis,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Arc<Self>, StartError> {
         let configured = configured_key(&settings).await?;
         let parts = Parts::new(&settings, &clock)?;
         let db = open_checked(&settings.database, &clock).await.map_err(StartError::database)?;
@@ -147,7 +162,7 @@ impl Core {
             }
         };
         store_lasting_keys(&keys, &clock, &db).await.map_err(StartError::database)?;
-        let assembled = Self::assemble(settings, clock, db, keys, parts).await;
+        let assembled = Self::assemble(apis, settings, clock, db, keys, parts).await;
         assembled.map_err(StartError::database)
     }
 
@@ -158,6 +173,7 @@ impl Core {
     /// # Errors
     /// One sentence that names the cause.
     pub async fn inspect(
+        apis: ServedApis,
         mut settings: Settings,
         clock: Clock,
     ) -> Result<(Option<Arc<Self>>, Schema), StartError> {
@@ -177,11 +193,12 @@ impl Core {
                 read_key(&clock, &db).await.map_err(StartError::database)?
             }
         };
-        let assembled = Self::assemble(settings, clock, db, keys, parts).await;
+        let assembled = Self::assemble(apis, settings, clock, db, keys, parts).await;
         Ok((Some(assembled.map_err(StartError::database)?), schema))
     }
 
     async fn assemble(
+        apis: ServedApis,
         settings: Settings,
         clock: Clock,
         db: Pool,
@@ -210,9 +227,9 @@ impl Core {
             metrics: parts.metrics,
             telemetry: parts.telemetry,
             outbound: Outbound::new()?,
-            partners_api: &PARTNERS_API,
-            operators_api: &OPERATORS_API,
-            connectors_api: &CONNECTORS_API,
+            partners_api: apis.partners,
+            operators_api: apis.operators,
+            connectors_api: apis.connectors,
             policies,
             policy_shadows: ShadowQueue::default(),
             price_feed: parts.price_feed,

@@ -10,8 +10,8 @@ pub mod example;
 pub mod fault;
 mod idempotency;
 pub mod openapi;
-pub(crate) mod private_api;
-pub(crate) mod refusal_page;
+pub mod private_api;
+pub mod refusal_page;
 mod respond;
 pub mod router;
 pub mod text_amounts;
@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use self::approval::Approver;
 pub use self::deprecation::Deprecation;
 pub use self::idempotency::{ClaimedKey, KeyClaims};
-pub(crate) use self::idempotency::{FormUse, SavedAnswer, key_lost, save_answer, save_reply};
+pub use self::idempotency::{FormUse, SavedAnswer, key_lost, save_answer, save_reply};
 pub use self::respond::{
     Created, Done, Json, NoContent, OpenApiDocument, PreserializedJson, Respond, Success,
 };

@@ -1,17 +1,17 @@
 //! HTTP values without a server: request, reply, error envelope, fields, uploads, HTML pages. The
 //! edge serves them.
 
-pub(crate) mod cookie;
-pub(crate) mod csv;
+pub mod cookie;
+pub mod csv;
 pub(crate) mod device;
 pub(crate) mod error_envelope;
 pub mod event_stream;
 pub mod fields;
 pub mod file_stream;
-pub(crate) mod form;
-pub(crate) mod html;
+pub mod form;
+pub mod html;
 pub mod images;
-pub(crate) mod language;
+pub mod language;
 pub(crate) mod pdf;
 pub mod plain_error;
 pub mod reply;

@@ -1,31 +1,31 @@
 //! Rampart's core: the trading API on Postgres, without a listener.
 //!
-//! [`api`] is the table of all endpoints; `<domain>.rs` is a domain's model and rules,
-//! `<domain>/<action>.rs` one endpoint in all its versions. [`Core`] holds the shared state of an
-//! edge. [`tenancy::snapshot`] keeps Postgres off the path of catalogue reads.
+//! `<domain>.rs` is a domain's model and rules, `<domain>/<action>.rs` one endpoint in all its
+//! versions; `rampart-api` has the tables of all endpoints and the operators' room. [`Core`] holds the
+//! shared state of an edge. [`tenancy::snapshot`] keeps Postgres off the path of catalogue reads.
 
-pub mod api;
 pub mod auth;
 mod bootstrap;
 pub mod endpoint;
 pub mod http;
 pub mod money;
 pub mod notify;
-pub mod operate;
 pub mod partners;
 pub mod platform;
 pub mod policies;
+mod queues;
+pub mod readiness;
 pub mod tenancy;
 pub mod trading;
 pub mod users;
-pub mod workers;
 
 use std::sync::Arc;
 
+use crate::auth::login_failures::LoginFailures;
 use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
-pub use crate::bootstrap::StartError;
+pub use crate::bootstrap::{ServedApis, StartError};
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApi;
 use crate::http::images::ImageProcessor;
@@ -33,9 +33,8 @@ use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
-use crate::operate::acme::AcmeClient;
-use crate::operate::admin::login::LoginFailures;
 use crate::partners::Attempts;
+use crate::platform::acme::AcmeClient;
 use crate::platform::clock::Clock;
 use crate::platform::crypto::MasterKey;
 use crate::platform::crypto::tenant_key::TenantKeys;

@@ -6,6 +6,7 @@
 //! - `reconciliation` compares a statement with the payments on record
 
 pub mod connectors;
-pub(crate) mod ledger;
+pub mod ledger;
+mod metrics;
 pub mod payments;
-pub(crate) mod reconciliation;
+pub mod reconciliation;

@@ -101,7 +101,7 @@ impl Attempts {
     ///
     /// # Errors
     /// Code 920 after too many of the network.
-    pub(crate) fn count_staff(&self, core: &Core, peer: IpAddr) -> Result<()> {
+    pub fn count_staff(&self, core: &Core, peer: IpAddr) -> Result<()> {
         let now = core.clock.monotonic_ns();
         let attempt = (CredentialKind::Staff, network(peer), STAFF_QUOTA);
         admit(core, None, self.by_network.take(attempt, STAFF_QUOTA, now))

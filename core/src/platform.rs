@@ -1,6 +1,7 @@
 //! Technical ground of the core: database, time, settings, metrics, cryptography, mail, storage.
 //! Nothing here knows a tenant or an endpoint.
 
+pub mod acme;
 pub mod audit;
 pub(crate) mod batch;
 pub mod clock;
@@ -9,7 +10,7 @@ pub mod crypto;
 pub mod db;
 pub mod error;
 pub mod heartbeats;
-pub(crate) mod http_client;
+pub mod http_client;
 #[cfg(test)]
 pub(crate) mod interleavings;
 pub mod keyed_budget;
@@ -22,11 +23,11 @@ pub mod network;
 pub mod object_store;
 pub mod private_postgres;
 pub mod rate_limit;
-pub(crate) mod revision;
+pub mod revision;
 pub mod schema;
 pub mod settings;
 pub(crate) mod shared_bucket;
 pub mod shared_rates;
 pub(crate) mod single_flight;
-pub(crate) mod sweeps;
+pub mod sweeps;
 pub mod telemetry;

@@ -15,27 +15,27 @@
 
 mod breakers;
 mod check;
-pub(crate) mod decision_replay;
-pub(crate) mod dry_run;
+pub mod decision_replay;
+pub mod dry_run;
 mod evaluate;
 mod key_name;
-pub(crate) mod keys;
+pub mod keys;
 pub mod kinds;
-pub(crate) mod lifecycle;
+pub mod lifecycle;
 pub mod manifest;
-pub(crate) mod operator_keys;
+pub mod operator_keys;
 mod replay_tokens;
 pub mod runtime;
 mod shadow;
-pub(crate) mod signed_change;
+pub mod signed_change;
 pub mod statement;
 
 pub use rampart_plugins::contract::PolicyKind;
 pub use rampart_plugins::{Template, compile_as_child};
 
 pub use self::check::{CheckedComponent, check};
-pub(crate) use self::evaluate::context::Attributes;
-pub(crate) use self::evaluate::redaction::redacted_comparison;
+pub use self::evaluate::context::Attributes;
+pub use self::evaluate::redaction::redacted_comparison;
 pub use self::shadow::ShadowQueue;
 
 /// The country that policies are told where none is known (a user-assigned code of ISO 3166-1).

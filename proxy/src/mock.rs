@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rampart_core::api::PARTNERS_API;
+use rampart_api::PARTNERS_API;
 use rampart_core::http::request::request_id;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::error::Error;

@@ -37,6 +37,7 @@ use pingora_core::server::configuration::{Opt, ServerConf};
 use pingora_core::server::{Fds, ListenFds, RunArgs, Server, ShutdownWatch};
 use pingora_core::services::Service;
 use pingora_proxy::http_proxy;
+use rampart_api::{served_apis, workers};
 use rampart_core::Core;
 use rampart_core::platform::clock::Clock;
 use tokio::runtime::Runtime;
@@ -255,7 +256,8 @@ impl Service for EdgeService {
     async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, tasks: usize) {
         let (stop, stopped) = watch::channel(false);
         let core = self.listen(tasks, &stopped).await;
-        let work = core.as_ref().ok().map(|core| tokio::spawn(Arc::clone(core).work(stopped)));
+        let work =
+            core.as_ref().ok().map(|core| tokio::spawn(workers::work(Arc::clone(core), stopped)));
         // Who started it waits for this.
         let _ = self.started.send(core);
         if let Some(work) = work {
@@ -281,7 +283,7 @@ impl EdgeService {
         let mut settings = self.config.core.clone();
         // This very binary, even when a newer one has taken its name.
         settings.policy.compiler = Some("/proc/self/exe".into());
-        let core = Core::start(settings, self.clock.clone()).await?;
+        let core = Core::start(served_apis(), settings, self.clock.clone()).await?;
         let (edge, lifecycle) = (&self.config.edge, &self.shutdown.lifecycle);
         let certificates = &self.shutdown.certificates;
         let acceptor = tls::acceptor(Arc::clone(certificates), &edge.tls, &core)?;
@@ -395,5 +397,5 @@ fn keep<Fut: Future<Output = ()> + Send + 'static>(
     start: impl Fn() -> Fut + Send + 'static,
 ) {
     let (core, stop) = (Arc::clone(core), stop.clone());
-    tokio::spawn(async move { core.keep(name, stop, start).await });
+    tokio::spawn(async move { workers::keep(&core, name, stop, start).await });
 }

@@ -3,7 +3,7 @@
 //! names under which somebody logs in and names of nobody.
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::platform::clock::Clock;
 use rampart_tests::answer::Answer;

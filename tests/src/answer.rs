@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use rampart_core::api;
+
 use rampart_core::http::reply::Reply;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ impl Answer {
             let members = json.as_object().map(|json| json.len() - missing);
             assert_eq!((members, json["error"].is_string()), (Some(1), true), "{method} {path}");
         }
-        if let Some(route) = api::OPERATORS_API.find(method, path).endpoint() {
+        if let Some(route) = rampart_api::OPERATORS_API.find(method, path).endpoint() {
             let declared = route.declares_status(answer.status);
             assert!(declared, "{route:?} answered undeclared {}", answer.dump());
         }
@@ -81,7 +81,7 @@ impl Answer {
             for member in ["message", "solution"] {
                 assert!(error[member].as_str().is_some_and(|t| !t.is_empty()), "{key} {member}");
             }
-            if let Some(route) = api::PARTNERS_API.find(method, path).endpoint() {
+            if let Some(route) = rampart_api::PARTNERS_API.find(method, path).endpoint() {
                 assert!(route.declares_text(key), "{route:?} answered undeclared {key}");
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use http::Method;
 use jsonschema::{Draft, Registry, Validator};
-use rampart_core::api;
+
 use rampart_core::endpoint::router::ServedApi;
 use serde_json::{Value, json};
 
@@ -16,12 +16,15 @@ use crate::answer::Answer;
 const URI: &str = "https://rampart.example/openapi.json";
 
 /// The document of the partners' API.
-pub static PARTNERS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::PARTNERS_API));
+pub static PARTNERS: LazyLock<Document> =
+    LazyLock::new(|| Document::new(&rampart_api::PARTNERS_API));
 /// The document of the operators' API.
-pub static OPERATORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::OPERATORS_API));
+pub static OPERATORS: LazyLock<Document> =
+    LazyLock::new(|| Document::new(&rampart_api::OPERATORS_API));
 
 /// The document of the connectors' API.
-pub static CONNECTORS: LazyLock<Document> = LazyLock::new(|| Document::new(&api::CONNECTORS_API));
+pub static CONNECTORS: LazyLock<Document> =
+    LazyLock::new(|| Document::new(&rampart_api::CONNECTORS_API));
 
 /// A document with the validators of its schemas.
 pub struct Document {

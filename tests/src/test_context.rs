@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
+use rampart_api::operate::listener;
+use rampart_api::served_apis;
 use rampart_core::Core;
 use rampart_core::http::request::Head;
 use rampart_core::platform::clock::Clock;
@@ -80,7 +82,7 @@ impl TestContext {
         let folder = format!("rampart-documents-{}", std::process::id());
         settings.documents.folder = Some(std::env::temp_dir().join(folder));
         change(&mut settings);
-        let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
+        let core = Box::pin(Core::start(served_apis(), settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&url).await;
         Self { core, settings, url, db, _database: None }
     }
@@ -95,7 +97,7 @@ impl TestContext {
         let mut settings = self.settings.clone();
         change(&mut settings);
         let clock = self.core.clock.clone();
-        let core = Box::pin(Core::start(settings.clone(), clock)).await.unwrap();
+        let core = Box::pin(Core::start(served_apis(), settings.clone(), clock)).await.unwrap();
         let db = cluster::pool(&self.url).await;
         Self { core, settings, url: self.url.clone(), db, _database: None }
     }
@@ -183,7 +185,7 @@ impl TestContext {
         }
         let Head { path, query, .. } = head.clone();
         // On the heap: unoptimised, a test's calls would not fit on its thread's stack.
-        let reply = Box::pin(self.core.admin(head, body.clone())).await;
+        let reply = Box::pin(listener::answer(&self.core, head, body.clone())).await;
         let answer = Answer::of_operators(&method, &path, reply);
         document::OPERATORS.check(&method, &path, query.as_deref(), &body, &answer);
         answer

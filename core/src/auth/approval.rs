@@ -13,7 +13,7 @@ use crate::platform::error::{Denial, Result};
 
 /// An approval that was granted, and not used up when it was looked up.
 #[derive(Debug)]
-pub(crate) struct GrantedApproval {
+pub struct GrantedApproval {
     id: Uuid,
     /// Method and path of the call, for the audit.
     call: String,
@@ -23,17 +23,17 @@ pub(crate) struct GrantedApproval {
 
 impl GrantedApproval {
     /// The approval of this id, of the call with this method and path.
-    pub(crate) const fn new(id: Uuid, call: String) -> Self {
+    pub const fn new(id: Uuid, call: String) -> Self {
         Self { id, call, is_settled: AtomicBool::new(false) }
     }
 
     /// Leaves it as it is: the call has found nothing to do.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.is_settled.store(true, Ordering::Relaxed);
     }
 
     /// False while the call has neither used it up nor left it.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.is_settled.load(Ordering::Relaxed)
     }
 
@@ -41,12 +41,7 @@ impl GrantedApproval {
     ///
     /// # Errors
     /// Those of [`Self::take`].
-    pub(crate) async fn spend(
-        &self,
-        conn: &mut Connection,
-        core: &Core,
-        actor: &str,
-    ) -> Result<()> {
+    pub async fn spend(&self, conn: &mut Connection, core: &Core, actor: &str) -> Result<()> {
         let used = self.take(conn).await?;
         used.record(conn, core, actor).await
     }
@@ -56,7 +51,7 @@ impl GrantedApproval {
     ///
     /// # Errors
     /// 409 when it was used up, taken back or has expired since it was looked up.
-    pub(crate) async fn take(&self, conn: &mut Connection) -> Result<UsedApproval> {
+    pub async fn take(&self, conn: &mut Connection) -> Result<UsedApproval> {
         let granted_by = sqlx::query_scalar!(
             r#"
             update approval set used_at = now()
@@ -79,7 +74,7 @@ impl GrantedApproval {
 /// An approval that this transaction has used up.
 #[must_use = "its use belongs in the audit"]
 #[derive(Debug)]
-pub(crate) struct UsedApproval {
+pub struct UsedApproval {
     id: Uuid,
     /// The call and who has agreed to it.
     detail: Value,
@@ -90,12 +85,7 @@ impl UsedApproval {
     ///
     /// # Errors
     /// Those of [`audit::record`].
-    pub(crate) async fn record(
-        self,
-        conn: &mut Connection,
-        core: &Core,
-        actor: &str,
-    ) -> Result<()> {
+    pub async fn record(self, conn: &mut Connection, core: &Core, actor: &str) -> Result<()> {
         let (target, detail) = (self.id.to_string(), self.detail);
         let entry = Entry { actor, action: "approval.use", target: &target, detail };
         audit::record(conn, core, entry).await

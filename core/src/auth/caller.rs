@@ -34,13 +34,13 @@ impl Client {
     }
 
     /// The key of one of its users.
-    pub(crate) fn key_of(&self, user: UserId) -> UserKey {
+    pub fn key_of(&self, user: UserId) -> UserKey {
         UserKey { client: self.id(), user }
     }
 
     /// The client of a page, authorised by the page's signed link. `None` when it is deleted or
     /// suspended.
-    pub(crate) fn for_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
+    pub fn for_page(core: &Core, client: ClientId, request_id: &str) -> Option<Self> {
         Self::of_link(core, client, request_id).filter(|client| !client.tenant.suspended)
     }
 

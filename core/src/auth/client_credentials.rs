@@ -56,7 +56,7 @@ fn claim(headers: &HeaderMap) -> Result<Claim<'_>> {
 }
 
 /// The token of a `Bearer` value; the scheme is case-insensitive (RFC 9110, section 11.1).
-pub(crate) fn bearer(value: &str) -> Option<&str> {
+pub fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Name of the break-glass owner, who is proven by the token of the configuration.
 pub const BREAK_GLASS: &str = "admin";
 /// Authors in the audit and in timelines of orders who are neither operators nor connectors.
-pub(crate) const PROGRAMS: [&str; 4] = ["edge", "page", "sandbox", "user"];
+pub const PROGRAMS: [&str; 4] = ["edge", "page", "sandbox", "user"];
 /// Longest name of an operator, in characters.
 const NAME_CHARS_MAX: usize = 63;
 

@@ -22,7 +22,7 @@ const STEPS_OFF_MAX: i64 = 1;
 const DIGITS: usize = 6;
 
 /// A secret that an authenticator app shares.
-pub(crate) struct TotpSecret([u8; SECRET_BYTES]);
+pub struct TotpSecret([u8; SECRET_BYTES]);
 
 rampart_types::opaque_debug!(TotpSecret);
 
@@ -41,7 +41,7 @@ impl TotpSecret {
     }
 
     /// The secret whose [`TotpSecret::key`] this is; `None` for any other text.
-    pub(crate) fn from_key(key: &str) -> Option<Self> {
+    pub fn from_key(key: &str) -> Option<Self> {
         Self::from_bytes(&BASE32_NOPAD.decode(key.as_bytes()).ok()?)
     }
 
@@ -51,12 +51,12 @@ impl TotpSecret {
     }
 
     /// The key as a person types it into an app.
-    pub(crate) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         BASE32_NOPAD.encode(&self.0)
     }
 
     /// The `otpauth:` URI that an app opens.
-    pub(crate) fn uri(&self, issuer: &str, account: &str) -> String {
+    pub fn uri(&self, issuer: &str, account: &str) -> String {
         let issuer = utf8_percent_encode(issuer, NON_ALPHANUMERIC);
         let account = utf8_percent_encode(account, NON_ALPHANUMERIC);
         format!("otpauth://totp/{issuer}:{account}?secret={}&issuer={issuer}", self.key())

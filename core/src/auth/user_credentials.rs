@@ -222,7 +222,7 @@ async fn by_identifier(
 }
 
 /// The stored form of an identifier: a keyed digest, scoped to the client.
-pub(crate) fn identifier_digest(
+pub fn identifier_digest(
     core: &Core,
     client: ClientId,
     identifier: &UserIdentifier,

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 pub use self::claims::KeyClaims;
 use self::claims::{KeyRow, RENEWAL_INTERVAL};
-pub(crate) use self::forms::FormUse;
+pub use self::forms::FormUse;
 use self::request::key;
 use self::request_digest::RequestDigest;
 use crate::Core;
@@ -118,7 +118,7 @@ pub struct ClaimedKey {
 
 /// An answer as it is saved, for the statement of an endpoint.
 #[derive(Debug, Serialize)]
-pub(crate) struct SavedAnswer {
+pub struct SavedAnswer {
     pub(crate) key_route: &'static str,
     pub(crate) key: String,
     pub(crate) key_claim: Uuid,
@@ -140,7 +140,7 @@ impl SavedAnswer {
 /// # Errors
 /// When another request has claimed the key in the meantime, or its user is erased, and when it cannot
 /// be saved: the transaction must not be committed then.
-pub(crate) async fn save_answer(
+pub async fn save_answer(
     key: Option<&ClaimedKey>,
     core: &Core,
     tx: &mut Connection,
@@ -156,7 +156,7 @@ pub(crate) async fn save_answer(
 ///
 /// # Errors
 /// As [`save_answer`].
-pub(crate) async fn save_reply(
+pub async fn save_reply(
     key: Option<&ClaimedKey>,
     core: &Core,
     tx: &mut Connection,
@@ -170,7 +170,7 @@ pub(crate) async fn save_reply(
 
 /// The error of a request whose key another one has claimed, as a statement found that saves the
 /// answer beside its effect.
-pub(crate) fn key_lost(key: Option<&ClaimedKey>) -> Error {
+pub fn key_lost(key: Option<&ClaimedKey>) -> Error {
     key.map_or_else(|| Error::invariant("lose a key that was never claimed"), ClaimedKey::lost)
 }
 

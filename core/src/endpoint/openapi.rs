@@ -54,11 +54,7 @@ pub struct Domain {
 }
 
 /// A row of an API's domains.
-pub(crate) const fn domain(
-    module: &'static str,
-    name: &'static str,
-    description: &'static str,
-) -> Domain {
+pub const fn domain(module: &'static str, name: &'static str, description: &'static str) -> Domain {
     Domain { module, name, description }
 }
 

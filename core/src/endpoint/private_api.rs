@@ -19,16 +19,16 @@ use crate::platform::db::PoolKind;
 use crate::platform::error::{Denial, Result};
 
 /// An endpoint that a request has found.
-pub(crate) struct FoundRoute {
+pub struct FoundRoute {
     /// Its row of the table.
-    pub(crate) route: &'static Route,
+    pub route: &'static Route,
     /// The decoded segments of its path.
-    pub(crate) params: Vec<(&'static str, String)>,
+    pub params: Vec<(&'static str, String)>,
 }
 
 /// Finishes what a listener has begun to answer on connections of this kind, with the headers of every
 /// answer.
-pub(crate) async fn reply(
+pub async fn reply(
     connections: PoolKind,
     request_id: &str,
     answering: impl Future<Output = Result<Reply>> + Send,
@@ -48,7 +48,7 @@ pub(crate) async fn reply(
 ///
 /// # Errors
 /// 413, 404, and 405 with the methods that the path has.
-pub(crate) fn find(
+pub fn find(
     api: &ServedApi,
     head: &Head,
     body: &Bytes,
@@ -65,7 +65,7 @@ pub(crate) fn find(
 }
 
 /// Runs the endpoint for this caller.
-pub(crate) async fn run<C: Any + Clone + Send + Sync>(
+pub async fn run<C: Any + Clone + Send + Sync>(
     core: &Arc<Core>,
     found: FoundRoute,
     head: Head,

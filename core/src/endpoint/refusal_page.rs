@@ -51,7 +51,7 @@ impl Core {
 
 /// True if `text/html` stands among the media types that are accepted, as in every browser's
 /// request for a page and in no program's for JSON.
-pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+pub fn wants_page(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|range| {
         let mut parts = range.split(';');

@@ -144,7 +144,7 @@ pub struct OpenApiDocument {
 
 impl OpenApiDocument {
     /// The text of a document.
-    pub(crate) fn new(document: &Value) -> Self {
+    pub fn new(document: &Value) -> Self {
         let text = Bytes::from(document.to_string());
         Self { tag: entity_tag(&text), text }
     }

@@ -9,7 +9,7 @@ use crate::platform::error::{Error, Result};
 
 /// The requests from other sites with which a browser sends a cookie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum SameSite {
+pub enum SameSite {
     /// Those that open a page.
     Lax,
     /// None.
@@ -18,7 +18,7 @@ pub(crate) enum SameSite {
 
 /// True when browsers reach the pages of the public listener over TLS. Their cookies have the prefix
 /// `__Host-` then, which browsers take from this very host alone.
-pub(crate) fn is_tls(core: &Core) -> bool {
+pub fn is_tls(core: &Core) -> bool {
     core.settings.public_url.starts_with("https://")
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn is_tls(core: &Core) -> bool {
 ///
 /// # Errors
 /// Never for values in base64; the header's type says it could.
-pub(crate) fn set(
+pub fn set(
     core: &Core,
     reply: &mut Reply,
     name: &str,
@@ -43,7 +43,7 @@ pub(crate) fn set(
 ///
 /// # Errors
 /// As of [`set`].
-pub(crate) fn header(
+pub fn header(
     name: &str,
     value: &str,
     seconds: i64,

@@ -2,7 +2,7 @@
 
 /// A value in quotes, where it needs them. No spreadsheet calculates it, nor what is behind a `;` in it,
 /// where some begin another cell.
-pub(crate) fn quoted(value: &str) -> String {
+pub fn quoted(value: &str) -> String {
     let value = value.split(';').map(uncalculated).collect::<Vec<_>>().join(";");
     if value.contains([',', ';', '"', '\r', '\n']) {
         format!("\"{}\"", value.replace('"', "\"\""))

@@ -21,7 +21,7 @@ impl Refusal {
     }
 
     /// Sets the headers that say when to try again, and which rate limit ran out.
-    pub(crate) fn set_headers(&self, reply: &mut Reply) {
+    pub fn set_headers(&self, reply: &mut Reply) {
         if let Some(seconds) = self.retry_after_seconds() {
             reply.set("retry-after", seconds.to_string());
         }

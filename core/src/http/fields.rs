@@ -4,7 +4,7 @@
 //! depth at most [`DEPTH_MAX`], numbers with their exact decimal text.
 
 mod json;
-pub(crate) mod strict;
+pub mod strict;
 
 use std::borrow::Cow;
 

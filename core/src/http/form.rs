@@ -30,7 +30,7 @@ rampart_types::opaque_debug!(Form);
 
 impl Form {
     /// Parses `application/x-www-form-urlencoded`, which accepts any bytes.
-    pub(crate) fn read(body: &[u8]) -> Self {
+    pub fn read(body: &[u8]) -> Self {
         let mut form = Self::default();
         for (name, value) in form_urlencoded::parse(body).take(MEMBERS_MAX) {
             form.members.entry(name.into_owned()).or_insert_with(|| value.into_owned());
@@ -39,17 +39,17 @@ impl Form {
     }
 
     /// Parses the encoding that the headers name, as [`SentForm::read`] does.
-    pub(crate) fn read_with_files(headers: &HeaderMap, body: &Bytes) -> Self {
+    pub fn read_with_files(headers: &HeaderMap, body: &Bytes) -> Self {
         SentForm::new(headers, body).read()
     }
 
     /// All members, and the contents of all files, by their names.
-    pub(crate) fn into_parts(self) -> (HashMap<String, String>, HashMap<String, Vec<u8>>) {
+    pub fn into_parts(self) -> (HashMap<String, String>, HashMap<String, Vec<u8>>) {
         (self.members, self.files)
     }
 
     /// Names and values of the members, in the order of their names.
-    pub(crate) fn members(&self) -> Vec<(&str, &str)> {
+    pub fn members(&self) -> Vec<(&str, &str)> {
         let members = self.members.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut members: Vec<_> = members.collect();
         members.sort_unstable();
@@ -57,7 +57,7 @@ impl Form {
     }
 
     /// Names and contents of the files, in the order of their names.
-    pub(crate) fn files(&self) -> Vec<(&str, &[u8])> {
+    pub fn files(&self) -> Vec<(&str, &[u8])> {
         let files = self.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
         let mut files: Vec<_> = files.collect();
         files.sort_unstable();
@@ -65,17 +65,17 @@ impl Form {
     }
 
     /// True if a file was chosen.
-    pub(crate) fn has_file(&self) -> bool {
+    pub fn has_file(&self) -> bool {
         self.files.values().any(|content| !content.is_empty())
     }
 
     /// A member; empty if not sent.
-    pub(crate) fn get(&self, name: &str) -> &str {
+    pub fn get(&self, name: &str) -> &str {
         self.members.get(name).map_or("", String::as_str)
     }
 
     /// The content of a file; empty if none was chosen.
-    pub(crate) fn file(&self, name: &str) -> &[u8] {
+    pub fn file(&self, name: &str) -> &[u8] {
         self.files.get(name).map_or(&[], Vec::as_slice)
     }
 }

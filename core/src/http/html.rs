@@ -2,13 +2,13 @@
 //! scripts, but for a form for cards, which is a provider's script.
 
 pub(crate) mod brand;
-pub(crate) mod choice;
-pub(crate) mod components;
+pub mod choice;
+pub mod components;
 mod document;
-pub(crate) mod form_errors;
+pub mod form_errors;
 pub(crate) mod privacy;
-pub(crate) mod shell;
-pub(crate) mod steps;
+pub mod shell;
+pub mod steps;
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,7 @@ pub(crate) const PAGE_SCRIPT: &str = include_str!("html/page.js");
 static STYLE_SOURCE: LazyLock<String> = LazyLock::new(|| source_digest(STYLE));
 
 /// The source of a content security policy that lets in exactly this text.
-pub(crate) fn source_digest(text: &str) -> String {
+pub fn source_digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(sha256(text)))
 }
 
@@ -92,7 +92,7 @@ impl PageScripts<'_> {
 /// A page for shoppers: narrow, in the reader's language. A form may submit to this service and
 /// redirect to the partner, nowhere else.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     pub(crate) texts: Texts,
     pub(crate) settings: &'a Pages,
     /// Title and heading.
@@ -114,7 +114,7 @@ pub(crate) struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// A page without a way back and without scripts.
-    pub(crate) const fn new(texts: Texts, settings: &'a Pages, title: &'a str) -> Self {
+    pub const fn new(texts: Texts, settings: &'a Pages, title: &'a str) -> Self {
         Self {
             texts,
             settings,
@@ -130,12 +130,12 @@ impl<'a> Page<'a> {
     }
 
     /// The same with a partner's name and branding.
-    pub(crate) const fn branded(self, name: &'a str, brand: &'a Brand) -> Self {
+    pub const fn branded(self, name: &'a str, brand: &'a Brand) -> Self {
         Self { partner: Some((name, brand)), ..self }
     }
 
     /// Renders the page with its heading above the body.
-    pub(crate) fn render(&self, status: StatusCode, body: &Markup) -> Reply {
+    pub fn render(&self, status: StatusCode, body: &Markup) -> Reply {
         let texts = self.texts;
         let layout = html! {
             main.card {
@@ -219,14 +219,14 @@ impl<'a> Page<'a> {
 }
 
 /// Lets pictures of one source in on a page, such as `'self'`.
-pub(crate) fn allow_images(reply: &mut Reply, source: &str) {
+pub fn allow_images(reply: &mut Reply, source: &str) {
     let policy = reply.headers.get("content-security-policy").and_then(|value| value.to_str().ok());
     let policy = format!("img-src {source}; {}", policy.unwrap_or_default());
     reply.set("content-security-policy", &policy);
 }
 
 /// The page of a link that is used, expired or invalid, without telling which.
-pub(crate) fn dead_link(texts: Texts, settings: &Pages) -> Reply {
+pub fn dead_link(texts: Texts, settings: &Pages) -> Reply {
     let title = texts.get("dead-link-title");
     let body = html! { p { (texts.get("dead-link-shop")) } };
     Page::new(texts, settings, &title).render(StatusCode::NOT_FOUND, &body)

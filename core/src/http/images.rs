@@ -79,7 +79,7 @@ impl ImageProcessor {
     ///
     /// # Errors
     /// An internal error when the job panics.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {

@@ -115,12 +115,12 @@ impl Language {
     }
 
     /// The language of a reader who is not known, as [`Texts::of`].
-    pub(crate) fn of(input: &Input) -> Self {
+    pub fn of(input: &Input) -> Self {
         Texts::of(input).language()
     }
 
     /// The language of a tag such as `pt-BR`.
-    pub(crate) fn from_tag(tag: &str) -> Option<Self> {
+    pub fn from_tag(tag: &str) -> Option<Self> {
         let code = tag.split('-').next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| language.code().eq_ignore_ascii_case(code))
     }
@@ -143,7 +143,7 @@ impl Language {
     }
 
     /// The texts in this language.
-    pub(crate) const fn texts(self) -> Texts {
+    pub const fn texts(self) -> Texts {
         Texts { language: self, is_of_page: false }
     }
 }
@@ -227,7 +227,7 @@ impl Texts {
     }
 
     /// The message of this id; the id itself if there is none.
-    pub(crate) fn get(self, id: &'static str) -> String {
+    pub fn get(self, id: &'static str) -> String {
         self.with(id, &[])
     }
 

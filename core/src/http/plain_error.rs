@@ -44,7 +44,7 @@ fn with_reason(status: StatusCode, reason: &str) -> Reply {
 
 impl Denial {
     /// Sets the headers that say which methods the path has, and when to try again.
-    pub(crate) fn set_headers(&self, reply: &mut Reply) {
+    pub fn set_headers(&self, reply: &mut Reply) {
         if let Some(allow) = self.allow() {
             reply.set("allow", allow);
         }

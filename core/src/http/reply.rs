@@ -119,7 +119,7 @@ fn listed(
 }
 
 /// The strong entity tag of a body: half of its SHA-256.
-pub(crate) fn entity_tag(body: &[u8]) -> HeaderValue {
+pub fn entity_tag(body: &[u8]) -> HeaderValue {
     let tag = format!("\"{}\"", hex::encode(&sha256(body)[..16]));
     // Hexadecimal digits and quotes are a valid header value.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))

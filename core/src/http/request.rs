@@ -47,7 +47,7 @@ impl Head {
     }
 
     /// The value of the first cookie of this name.
-    pub(crate) fn cookie(&self, name: &str) -> Option<&str> {
+    pub fn cookie(&self, name: &str) -> Option<&str> {
         let lines = self.headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let mut pairs = lines.flat_map(|line| line.split(';')).map(str::trim);
         pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
@@ -127,7 +127,7 @@ impl Input {
     }
 
     /// The same request with this JSON as its body.
-    pub(crate) fn with_document(&self, document: serde_json::Value) -> Self {
+    pub fn with_document(&self, document: serde_json::Value) -> Self {
         Self {
             head: self.head.clone(),
             body: document.to_string().into(),

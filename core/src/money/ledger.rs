@@ -3,24 +3,24 @@
 //! The database lets no entry be that does not balance, and none be changed. [`post`] adds an entry
 //! in the transaction of what it tells; [`Position`] is what an order's entries come to.
 
-pub(crate) mod check;
+pub mod check;
 pub(crate) mod entries;
 pub(crate) mod position;
-pub(crate) mod settled;
+pub mod settled;
 mod watch;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-pub(crate) use self::position::Position;
+pub use self::position::Position;
 use crate::Core;
 use crate::platform::db::Connection;
 use rampart_types::ClientId;
 
 /// The kind of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum AccountKind {
+pub enum AccountKind {
     /// Money at a payment provider or a bank, one account for each connector.
     Provider,
     /// Owed to users for orders that are not executed.

@@ -19,13 +19,13 @@ use rampart_statement::Line;
 use rampart_types::JsonDecimal;
 
 /// Most differences that are listed; one more is kept, to tell that there are more.
-pub(crate) const DIFFERENCES_MAX: usize = 1_000;
+pub const DIFFERENCES_MAX: usize = 1_000;
 
 /// Something that only one side has, or that the two have differently.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema, Serialize)]
 #[schemars(rename = "ReconciliationDifference")]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Difference {
+pub struct Difference {
     /// `statement`, `books`, or `amount` where both have it.
     side: String,
     /// The provider's own name for the payment.
@@ -53,14 +53,14 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// The difference as answers have it.
-    pub(crate) fn told(self) -> Self {
+    pub fn told(self) -> Self {
         Self { account: String::new(), other_references: Vec::new(), kind: String::new(), ..self }
     }
 }
 
 /// An account that a statement has lines of.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub(crate) struct Account {
+pub struct Account {
     /// The currency's code, or the asset's code or CAIP-19 id.
     currency: String,
     /// Its IBAN; empty where the statement names none.
@@ -69,14 +69,17 @@ pub(crate) struct Account {
 
 /// The result of a reconciliation.
 #[derive(Debug, Default)]
-pub(crate) struct Reconciled {
-    pub(crate) matched: i32,
-    pub(crate) recorded: i32,
-    pub(crate) differences: Vec<Difference>,
+pub struct Reconciled {
+    /// Lines that were payments on record.
+    pub matched: i32,
+    /// Lines that were recorded as new payments.
+    pub recorded: i32,
+    /// Lines and payments that do not agree.
+    pub differences: Vec<Difference>,
     /// The statement's accounts; those of a reconciliation that is read again are left out.
-    pub(crate) accounts: BTreeSet<Account>,
+    pub accounts: BTreeSet<Account>,
     /// The payments that the statement has, by reference and kind; left out as these.
-    pub(crate) taken: BTreeSet<(String, String)>,
+    pub taken: BTreeSet<(String, String)>,
 }
 
 /// A payment of the connector in the books. What left is negative.
@@ -111,7 +114,7 @@ impl Booked {
 /// of a statement: the next one that says the same is a difference. So is a transfer of ours that came
 /// back, and that the books do not have. Money above `order_max`, and coins, find no order by it, but
 /// wait to be matched; `None` bounds nothing.
-pub(crate) async fn reconcile(
+pub async fn reconcile(
     core: &Core,
     connector: &str,
     order_max: Option<Decimal>,

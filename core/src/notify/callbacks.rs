@@ -6,13 +6,13 @@
 //! [`lane`] limits each endpoint, [`schedule`] is the retry schedule, [`target`] checks
 //! addresses, [`attempts`] reads what was attempted, [`unclaimed`] measures what nobody attempts.
 
-pub(crate) mod attempts;
+pub mod attempts;
 pub mod deliver;
 mod lane;
 mod outbound;
 mod queue;
 mod record;
-pub(crate) mod resend;
+pub mod resend;
 mod retention;
 mod schedule;
 pub mod target;
@@ -85,7 +85,7 @@ impl Message {
 ///
 /// # Errors
 /// Never for what the database holds; the serializer's type says it could.
-pub(crate) fn body(kind: &str, happened_at: DateTime<Utc>, data: &Value) -> Result<String> {
+pub fn body(kind: &str, happened_at: DateTime<Utc>, data: &Value) -> Result<String> {
     serde_json::to_string(&Envelope { kind, timestamp: happened_at, data })
         .map_err(|error| Error::internal("write a callback", error))
 }

@@ -10,10 +10,10 @@ pub mod list;
 mod openapi;
 pub mod register;
 pub mod remove;
-pub(crate) mod secrets;
-pub(crate) mod test_event;
+pub mod secrets;
+pub mod test_event;
 
-pub(crate) use self::openapi::openapi;
+pub use self::openapi::openapi;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ use crate::platform::db::Connection;
 use rampart_types::{ClientId, EventId, WebhookEndpointId};
 
 /// Most endpoints of one tenant, three for each type of event; the table's `slot` has the same bound.
-pub(crate) const ENDPOINTS_MAX: i64 = 50;
+pub const ENDPOINTS_MAX: i64 = 50;
 
 /// An endpoint, for the OpenAPI document.
 const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "https://shop.example/hook",
@@ -37,21 +37,21 @@ const EXAMPLE: &str = r#"{"id": "0190b5d8-7a3c-7c3e-9d8a-3f1f6a1f2b3c", "url": "
 #[schemars(rename = "WebhookEndpoint")]
 pub struct Endpoint {
     /// Id of the endpoint.
-    pub(crate) id: WebhookEndpointId,
+    pub id: WebhookEndpointId,
     /// Its URL.
-    pub(crate) url: String,
+    pub url: String,
     /// Types of the events it receives; `null`: all, including future ones.
-    pub(crate) events: Option<Vec<String>>,
+    pub events: Option<Vec<String>>,
     /// True after its host has answered 410, or has failed for three days: nothing is sent there
     /// any more.
-    pub(crate) disabled: bool,
+    pub disabled: bool,
     /// Time at which it was disabled.
-    pub(crate) disabled_at: Option<DateTime<Utc>>,
+    pub disabled_at: Option<DateTime<Utc>>,
     /// Time of the first failure after its last success, for operators.
     #[serde(skip)]
-    pub(crate) failing_since: Option<DateTime<Utc>>,
+    pub failing_since: Option<DateTime<Utc>>,
     /// Time at which it was registered.
-    pub(crate) created_at: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
 }
 
 /// Writes a delivery of the event (its id, type and order) to every subscribed endpoint.

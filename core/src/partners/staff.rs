@@ -3,10 +3,10 @@
 //!
 //! Their addresses are sealed with the master key and found by a keyed digest.
 
-pub(crate) mod invitation;
-pub(crate) mod second_factor;
-pub(crate) mod session;
-pub(crate) mod sign_in;
+pub mod invitation;
+pub mod second_factor;
+pub mod session;
+pub mod sign_in;
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ use crate::users::security_notice::{Changed, notice};
 use rampart_types::{ClientId, EmailAddress, StaffId};
 
 /// Most staff members of one partner.
-pub(crate) const STAFF_MAX: i64 = 100;
+pub const STAFF_MAX: i64 = 100;
 
 /// The role of a staff member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub enum StaffRole {
 }
 
 rampart_types::named_values! {
-    pub(crate) StaffRole {
+    pub StaffRole {
         Owner = "owner",
         Developer = "developer",
         Support = "support",
@@ -60,27 +60,28 @@ impl StaffRole {
 #[serde(rename_all = "camelCase")]
 pub struct StaffMember {
     /// The staff member's id, which its removal names.
-    pub(crate) id: StaffId,
+    pub id: StaffId,
     /// The e-mail address, which signs in; null if no key opens it any more.
     pub(crate) email: Option<EmailAddress>,
-    pub(crate) role: StaffRole,
+    /// Role in the portal.
+    pub role: StaffRole,
     /// `false` until the invitation is accepted.
-    pub(crate) joined: bool,
+    pub joined: bool,
     /// `true` if a code is asked for besides the password.
-    pub(crate) second_factor: bool,
+    pub second_factor: bool,
     /// Time of the invitation.
-    pub(crate) created_at: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
 }
 
 impl StaffMember {
     /// The address as pages show it.
-    pub(crate) fn address(&self) -> &str {
+    pub fn address(&self) -> &str {
         self.email.as_ref().map_or("unknown address", EmailAddress::as_str)
     }
 }
 
 /// The staff of a partner, oldest first.
-pub(crate) async fn list(
+pub async fn list(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -115,7 +116,7 @@ pub(crate) async fn list(
 
 /// Removes a staff member with its sessions and links. `by` is the owner who asks, who cannot remove
 /// itself; `None` for an operator. False when there is none to remove.
-pub(crate) async fn remove(
+pub async fn remove(
     conn: &mut Connection,
     client: ClientId,
     staff: StaffId,
@@ -170,12 +171,12 @@ fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Ve
 }
 
 /// The context that an address is sealed for.
-pub(crate) fn email_context(client: ClientId, staff: StaffId) -> String {
+pub fn email_context(client: ClientId, staff: StaffId) -> String {
     format!("staff_member/{client}/{staff}/email")
 }
 
 /// The context that the secret of a second factor is sealed for.
-pub(crate) fn totp_context(client: ClientId, staff: StaffId) -> String {
+pub fn totp_context(client: ClientId, staff: StaffId) -> String {
     format!("staff_member/{client}/{staff}/totp")
 }
 

@@ -2,7 +2,7 @@
 //! transaction. The rows are a chain: each has a MAC over itself and the row before.
 
 pub(crate) mod archive;
-pub(crate) mod chain;
+pub mod chain;
 mod watch;
 
 use serde_json::Value;

@@ -6,7 +6,7 @@
 pub mod day_key;
 pub(crate) mod jwe;
 mod master_key;
-pub(crate) mod personal_data_key;
+pub mod personal_data_key;
 pub mod tenant_key;
 
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ impl JsonSchema for Secret {
 }
 
 /// The context that a lasting key is sealed for.
-pub(crate) fn lasting_context(name: &str) -> String {
+pub fn lasting_context(name: &str) -> String {
     format!("lasting_key/{name}")
 }
 

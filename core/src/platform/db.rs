@@ -11,7 +11,7 @@ mod pool;
 mod pool_kind;
 mod replicas;
 mod session;
-pub(crate) mod share_holder;
+pub mod share_holder;
 mod summary;
 pub(crate) mod tenant;
 
@@ -104,7 +104,7 @@ where
 ///
 /// # Errors
 /// The last error.
-pub(crate) async fn retrying_statement<T, E, F, Fut>(mut transaction: F) -> Result<T, E>
+pub async fn retrying_statement<T, E, F, Fut>(mut transaction: F) -> Result<T, E>
 where
     E: Retryable,
     F: FnMut() -> Fut,

@@ -7,7 +7,7 @@
 
 mod catalogue;
 mod denial;
-pub(crate) mod sqlstate;
+pub mod sqlstate;
 
 use std::borrow::Cow;
 use std::error::Error as StdError;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The worker that reads the snapshot.
-pub(crate) const SNAPSHOT: &str = "snapshot";
+pub const SNAPSHOT: &str = "snapshot";
 
 /// Time without a successful run, beyond its interval, after which a worker counts as stuck.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
@@ -23,7 +23,7 @@ struct Heartbeat {
 
 impl Heartbeats {
     /// Records a successful run of a worker, or its start.
-    pub(crate) fn beat(&self, worker: &'static str, interval: Duration, now: u64) {
+    pub fn beat(&self, worker: &'static str, interval: Duration, now: u64) {
         self.all().insert(worker, Heartbeat { interval, at: now });
     }
 

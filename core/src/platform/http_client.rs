@@ -4,7 +4,7 @@
 use reqwest::{Client, ClientBuilder, redirect};
 
 /// Begins a client that follows no redirect and uses no proxy.
-pub(crate) fn builder() -> ClientBuilder {
+pub fn builder() -> ClientBuilder {
     // The HTTP client uses the process's TLS provider; a second installation changes nothing.
     drop(rustls::crypto::ring::default_provider().install_default());
     Client::builder()

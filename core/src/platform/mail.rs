@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::send::Mailer;
-pub(crate) use self::send::{CLAIMED_MAX, SENDING_MAX};
+pub use self::send::{CLAIMED_MAX, SENDING_MAX};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
@@ -51,9 +51,11 @@ rampart_types::named_values! {
 
 /// The sealed content of a mail.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Message {
-    pub(crate) to: EmailAddress,
-    pub(crate) subject: String,
+pub struct Message {
+    /// Recipient.
+    pub to: EmailAddress,
+    /// Subject line.
+    pub subject: String,
     pub(crate) text: String,
     /// The parts of the text that prove its reader: a code, or the token of a link. Operators do not
     /// see them. `None` in mail from before they were told apart.
@@ -122,7 +124,7 @@ impl Message {
     }
 
     /// The text as operators may see it; nothing of a mail that does not say what to conceal.
-    pub(crate) fn concealed(&self) -> String {
+    pub fn concealed(&self) -> String {
         let Some(secrets) = &self.secrets else { return String::new() };
         secrets.iter().fold(self.text.clone(), |text, secret| text.replace(secret, CONCEALED))
     }
@@ -131,14 +133,14 @@ impl Message {
     ///
     /// # Errors
     /// When it belongs to another row or was altered.
-    pub(crate) fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
+    pub fn open(core: &Core, client: ClientId, id: Uuid, sealed: &[u8]) -> Result<Self> {
         let plain = core.cipher(client).open(&context(client, id), sealed)?;
         serde_json::from_slice(&plain).map_err(|_| Error::invariant("read a mail"))
     }
 }
 
 /// The context that a mail is sealed for.
-pub(crate) fn context(client: ClientId, id: Uuid) -> String {
+pub fn context(client: ClientId, id: Uuid) -> String {
     format!("mail_outbox/{client}/{id}")
 }
 

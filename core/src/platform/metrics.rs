@@ -21,9 +21,9 @@ use prometheus::{
 use uuid::Uuid;
 
 pub use self::connections::{ConnectionMeter, RequestInFlight};
-pub(crate) use self::database::PoolMeters;
+pub use self::database::PoolMeters;
 use self::measured::Measured;
-pub(crate) use self::measured::Measurement;
+pub use self::measured::Measurement;
 use self::partner_series::{Families, PartnerSeries};
 pub use self::policies::PolicyMeters;
 use crate::Core;

@@ -134,7 +134,7 @@ impl DocumentStore {
     ///
     /// # Errors
     /// When it does not exist or cannot be read.
-    pub(crate) async fn get(&self, id: Uuid) -> Result<SealedObject> {
+    pub async fn get(&self, id: Uuid) -> Result<SealedObject> {
         match &self.0 {
             Backend::Folder(folder) => {
                 let folder = folder.clone();
@@ -220,7 +220,7 @@ impl DocumentStore {
     }
 
     /// Watches the store, and removes from a bucket what was not retained, until `stop` is true.
-    pub(crate) async fn run(&self, mut stop: watch::Receiver<bool>) {
+    pub async fn run(&self, mut stop: watch::Receiver<bool>) {
         if let Backend::Bucket(bucket) = &self.0 {
             return bucket.run(stop).await;
         }

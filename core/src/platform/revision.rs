@@ -112,10 +112,7 @@ fn timeline_of(file: &str) -> Option<u32> {
 }
 
 /// Raises this tenant's revision after a change of its settings, secrets, keys or policies.
-pub(crate) async fn client_changed(
-    conn: &mut Connection,
-    client: ClientId,
-) -> Result<(), sqlx::Error> {
+pub async fn client_changed(conn: &mut Connection, client: ClientId) -> Result<(), sqlx::Error> {
     sqlx::query_scalar!(
         "select client_id from client where client_id = $1 for no key update",
         client.uuid(),
@@ -131,10 +128,7 @@ pub(crate) async fn client_changed(
 
 /// Locks the row of the tenant of this slug, raises the revision of all tenants and returns it, for that
 /// row.
-pub(crate) async fn next_revision_of(
-    conn: &mut Connection,
-    slug: &str,
-) -> Result<i64, sqlx::Error> {
+pub async fn next_revision_of(conn: &mut Connection, slug: &str) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!("select client_id from client where slug = $1 for no key update", slug)
         .fetch_optional(&mut *conn)
         .await?;
@@ -152,7 +146,7 @@ pub(crate) async fn next_client_revision(conn: &mut Connection) -> Result<i64, s
 }
 
 /// Raises the catalogue's revision and returns it.
-pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx::Error> {
+pub async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!(
         "update change_counter set revision = revision + 1 where scope = 'catalogue' \
          returning revision"
@@ -163,9 +157,7 @@ pub(crate) async fn catalogue_changed(conn: &mut Connection) -> Result<i64, sqlx
 
 /// Raises the catalogue's revision above every one of any timeline, those that a failover has lost
 /// too, and returns it: to the milliseconds since 1970 at least, which pass faster than it rises.
-pub(crate) async fn catalogue_changed_beyond_lost(
-    conn: &mut Connection,
-) -> Result<i64, sqlx::Error> {
+pub async fn catalogue_changed_beyond_lost(conn: &mut Connection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!(
         "update change_counter set revision = greatest(revision + 1, \
              (extract(epoch from rampart_now()) * 1000)::bigint) \

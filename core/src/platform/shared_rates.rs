@@ -219,7 +219,7 @@ impl SharedRates {
     }
 
     /// The decision that a request would get now, as far as this edge knows; it takes nothing.
-    pub(crate) fn peek(&self, bucket: &SharedGcra, quota: Quota, now_ns: u64) -> Decision {
+    pub fn peek(&self, bucket: &SharedGcra, quota: Quota, now_ns: u64) -> Decision {
         let is_shared = self.is_shared.load(Ordering::Relaxed);
         let quota = if is_shared { quota } else { self.part_of(quota) };
         bucket.gcra.peek(quota, now_ns)
@@ -283,7 +283,7 @@ impl SharedRates {
     }
 
     /// Exchanges with the server until `stop` is true.
-    pub(crate) async fn run(&self, mut stop: watch::Receiver<bool>) {
+    pub async fn run(&self, mut stop: watch::Receiver<bool>) {
         let Some((server, shared)) = self.server.as_ref().zip(self.shared.as_ref()) else { return };
         while let Err(failure) = self.share(server, &mut stop).await {
             self.is_shared.store(false, Ordering::Relaxed);

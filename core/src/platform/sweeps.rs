@@ -86,7 +86,7 @@ where
 ///
 /// # Errors
 /// When the database cannot be used; the next run continues.
-pub(crate) async fn run_batches<F, Fut>(
+pub async fn run_batches<F, Fut>(
     metrics: &Metrics,
     name: &'static str,
     batches_max: usize,

@@ -132,7 +132,7 @@ impl Telemetry {
     }
 
     /// A trace of this edge's own work.
-    pub(crate) fn begin_work(&self, name: impl Into<Cow<'static, str>>) -> Option<Span> {
+    pub fn begin_work(&self, name: impl Into<Cow<'static, str>>) -> Option<Span> {
         self.begin(None, SpanKind::Internal, name.into())
     }
 

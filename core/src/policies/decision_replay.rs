@@ -36,7 +36,7 @@ struct Decision {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn replay(
+pub async fn replay(
     core: &Core,
     tenant: &Tenant,
     decisions: &Value,

@@ -4,7 +4,7 @@
 //! `report` is the JSON form of a call, also of test vectors; `recorded`: recorded requests of live
 //! calls; `comparison`: both versions on them.
 
-pub(crate) mod comparison;
+pub mod comparison;
 mod recorded;
 pub(super) mod report;
 
@@ -28,7 +28,7 @@ pub(crate) const REQUESTS_MAX: usize = 1_000;
 
 /// Input of a dry run.
 #[derive(Debug)]
-pub(crate) enum DryRunInput {
+pub enum DryRunInput {
     /// One request, in the operator's JSON.
     Single(Value),
     /// Several requests, at most [`REQUESTS_MAX`].
@@ -42,7 +42,7 @@ pub(crate) enum DryRunInput {
 ///
 /// A single request gives one report, a batch a list, which is the same on every edge for the same
 /// `now`.
-pub(crate) async fn dry_run(
+pub async fn dry_run(
     core: &Core,
     target: Target<'_>,
     version: Option<i64>,

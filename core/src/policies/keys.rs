@@ -24,33 +24,38 @@ use crate::policies::runtime::{self, ALGORITHMS, seal_context};
 use rampart_types::ClientId;
 
 /// Most keys of one partner.
-pub(crate) const KEYS_MAX: i64 = 100;
+pub const KEYS_MAX: i64 = 100;
 
 /// One key of one partner, with the operator of its change.
 #[derive(Clone, Copy)]
-pub(crate) struct KeyTarget<'a> {
-    pub(crate) actor: &'a str,
-    pub(crate) slug: &'a str,
-    pub(crate) client: ClientId,
+pub struct KeyTarget<'a> {
+    /// Operator of the change.
+    pub actor: &'a str,
+    /// Slug of the partner.
+    pub slug: &'a str,
+    /// The partner.
+    pub client: ClientId,
     /// The key's name.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The operator's signature, which some partners require.
-    pub(crate) signed: Option<&'a SignedChange>,
+    pub signed: Option<&'a SignedChange>,
     /// True if a second person has agreed, or none is needed.
-    pub(crate) is_approved: bool,
+    pub is_approved: bool,
     /// The second person's approval, which the change uses up with its record.
-    pub(crate) approval: Option<&'a GrantedApproval>,
+    pub approval: Option<&'a GrantedApproval>,
 }
 
 /// A key to be stored.
 #[derive(Clone, Copy)]
-pub(crate) struct NewKey<'a> {
+pub struct NewKey<'a> {
     /// Its name in `wit/signature.wit`.
-    pub(crate) algorithm: &'a str,
-    pub(crate) key: &'a Secret,
+    pub algorithm: &'a str,
+    /// The key, secret if its algorithm is symmetric.
+    pub key: &'a Secret,
     /// Start and end of its validity, if bounded: outside it the key verifies nothing.
-    pub(crate) not_before: Option<DateTime<Utc>>,
-    pub(crate) not_after: Option<DateTime<Utc>>,
+    pub not_before: Option<DateTime<Utc>>,
+    /// End of its validity, if it ends.
+    pub not_after: Option<DateTime<Utc>>,
 }
 
 /// A key as it is listed: without the key.
@@ -59,7 +64,7 @@ pub(crate) struct NewKey<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct ListedKey {
     /// The key's name, which the policy gives.
-    pub(crate) name: String,
+    pub name: String,
     /// The algorithm that it verifies.
     algorithm: String,
     /// SHA-256 of the PEM, in hex; null for a secret of HMAC, and for a key that cannot be read.
@@ -73,7 +78,7 @@ pub struct ListedKey {
 }
 
 /// The partner's keys, by name.
-pub(crate) async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>> {
+pub async fn list(core: &Core, client: ClientId) -> Result<Vec<ListedKey>> {
     let rows = sqlx::query!(
         "select name, algorithm, sealed, not_before, not_after, created_at \
          from verification_key where client_id = $1 order by name limit $2",
@@ -143,7 +148,7 @@ pub(super) async fn check_named(
 ///
 /// # Errors
 /// [`LifecycleError::Invalid`] with the problem, without quoting the key.
-pub(crate) fn check(name: &str, new: NewKey<'_>) -> Result<Algorithm, LifecycleError> {
+pub fn check(name: &str, new: NewKey<'_>) -> Result<Algorithm, LifecycleError> {
     let NewKey { algorithm, key, not_before, not_after } = new;
     if not_before.zip(not_after).is_some_and(|(from, to)| from >= to) {
         return Err(LifecycleError::Invalid("notAfter: it is not after notBefore".into()));
@@ -163,7 +168,7 @@ pub(crate) fn check(name: &str, new: NewKey<'_>) -> Result<Algorithm, LifecycleE
 /// # Errors
 /// Those of [`check`]; [`LifecycleError::Conflict`] where the change must be signed or approved and
 /// is not.
-pub(crate) async fn put(
+pub async fn put(
     core: &Core,
     target: KeyTarget<'_>,
     new: NewKey<'_>,
@@ -251,7 +256,7 @@ fn change_of(action: &str, target: KeyTarget<'_>) -> ChangeStatement {
 /// # Errors
 /// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] where
 /// the change must be signed or approved and is not.
-pub(crate) async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), LifecycleError> {
+pub async fn delete(core: &Core, target: KeyTarget<'_>) -> Result<(), LifecycleError> {
     let KeyTarget { client, name, signed, is_approved, .. } = target;
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, client).await?;

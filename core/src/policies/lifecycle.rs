@@ -16,15 +16,15 @@ mod switch;
 pub(super) mod target;
 mod upload;
 
-pub(crate) use self::error::LifecycleError;
-pub(crate) use self::staff_upload::{
+pub use self::error::LifecycleError;
+pub use self::staff_upload::{
     RefusedUpload, STAFF_UPLOADS_MAX, StaffUpload, UNEXAMINED_MAX, UploadTerms, refused_uploads,
     upload_by_staff,
 };
-pub(crate) use self::store::VersionSummary;
-pub(crate) use self::switch::{
+pub use self::store::VersionSummary;
+pub use self::switch::{
     activate, activate_in, end_rollout, remove, roll_back, rollback_target, start_canary,
     start_shadow,
 };
-pub(crate) use self::target::{REASON_CHARS_MAX, Target, check_persons};
-pub(crate) use self::upload::{StageRequest, VersionSettings, configure, push, stage};
+pub use self::target::{REASON_CHARS_MAX, Target, check_persons};
+pub use self::upload::{StageRequest, VersionSettings, configure, push, stage};

@@ -19,7 +19,7 @@ use crate::platform::error::Result;
 use rampart_types::ClientId;
 
 /// Domain separation: prefix of the signed text, so that no other signature of the key is valid.
-pub(crate) const DOMAIN: &str = "rampart policy manifest 1\n";
+pub const DOMAIN: &str = "rampart policy manifest 1\n";
 /// Largest manifest, in bytes; most of it is configuration.
 const MANIFEST_BYTES_MAX: usize = 64 << 10;
 
@@ -71,13 +71,13 @@ struct Members {
 
 /// A manifest as received, not verified yet.
 #[derive(Debug)]
-pub(crate) struct SignedManifest {
+pub struct SignedManifest {
     /// The JSON text that was signed.
-    pub(crate) manifest: String,
+    pub manifest: String,
     /// Name of the operator's key.
-    pub(crate) key: String,
+    pub key: String,
     /// 64 bytes.
-    pub(crate) signature: Vec<u8>,
+    pub signature: Vec<u8>,
 }
 
 impl SignedManifest {

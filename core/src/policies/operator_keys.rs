@@ -20,14 +20,14 @@ use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 
 /// Most keys of all operators.
-pub(crate) const KEYS_MAX: i64 = 100;
+pub const KEYS_MAX: i64 = 100;
 
 /// A public key of an operator.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorKey {
     /// The key's name, which signatures give.
-    pub(crate) name: String,
+    pub name: String,
     /// A PEM `PUBLIC KEY` of Ed25519.
     pub(crate) public_key: String,
     /// SHA-256 of the PEM, in hex.
@@ -39,7 +39,7 @@ pub struct OperatorKey {
 }
 
 /// All keys by name.
-pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
+pub async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
     let keys = sqlx::query_as!(
         OperatorKey,
         "select name, public_key, fingerprint, created_by, created_at from operator_key \
@@ -53,18 +53,18 @@ pub(crate) async fn list(core: &Core) -> Result<Vec<OperatorKey>> {
 
 /// A public key of an operator that is not registered yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NewOperatorKey<'a> {
+pub struct NewOperatorKey<'a> {
     /// The key's name, which signatures give.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// A PEM `PUBLIC KEY` of Ed25519.
-    pub(crate) public_key: &'a str,
+    pub public_key: &'a str,
 }
 
 /// Registers a key. A name keeps its key, so that no operator can be impersonated unnoticed.
 ///
 /// # Errors
 /// [`LifecycleError::Invalid`] with the problem, [`LifecycleError::Conflict`] when the name has another key.
-pub(crate) async fn register(
+pub async fn register(
     core: &Core,
     actor: &str,
     new: NewOperatorKey<'_>,
@@ -117,7 +117,7 @@ pub(crate) async fn register(
 ///
 /// # Errors
 /// [`LifecycleError::Conflict`] when there is none, which nobody could register any more.
-pub(crate) async fn hold(core: &Core, conn: &mut Connection) -> Result<(), LifecycleError> {
+pub async fn hold(core: &Core, conn: &mut Connection) -> Result<(), LifecycleError> {
     let keys = sqlx::query_scalar!("select name from operator_key for key share")
         .fetch_all(&mut *conn)
         .await?;
@@ -133,7 +133,7 @@ pub(crate) async fn hold(core: &Core, conn: &mut Connection) -> Result<(), Lifec
 /// # Errors
 /// [`LifecycleError::NotFound`] when there is none of this name, [`LifecycleError::Conflict`] when it is
 /// the last one while a partner's policies must be signed.
-pub(crate) async fn remove(
+pub async fn remove(
     core: &Core,
     actor: &str,
     name: &str,

@@ -64,7 +64,7 @@ impl ReplayToken {
 
 impl Core {
     /// Deletes expired replay tokens; `true` if there may be more.
-    pub(crate) async fn delete_expired_replay_tokens(&self) -> Result<bool> {
+    pub async fn delete_expired_replay_tokens(&self) -> Result<bool> {
         let deleted = sqlx::query!(
             "delete from signature_replay where (client_id, token_digest) in ( \
                  select client_id, token_digest from signature_replay \

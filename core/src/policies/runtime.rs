@@ -17,15 +17,13 @@ mod rollout;
 mod root_keys;
 mod sample_throttle;
 mod slot;
-pub(crate) mod verification_keys;
+pub mod verification_keys;
 
 pub use self::active::{ActivePolicy, TenantPolicies};
 pub use self::compiled::Policies;
-pub(crate) use self::fuel_budget::FuelBudget;
-pub(crate) use self::rollout::Rollout;
+pub use self::fuel_budget::FuelBudget;
+pub use self::rollout::Rollout;
 pub use self::root_keys::fingerprint;
-pub(crate) use self::sample_throttle::SAMPLES_MAX;
-pub(crate) use self::slot::Slot;
-pub(crate) use self::verification_keys::{
-    ALGORITHMS, algorithm, algorithm_name, is_secret, seal_context,
-};
+pub use self::sample_throttle::SAMPLES_MAX;
+pub use self::slot::Slot;
+pub use self::verification_keys::{ALGORITHMS, algorithm, algorithm_name, is_secret, seal_context};

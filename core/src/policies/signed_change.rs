@@ -42,7 +42,7 @@ pub(super) async fn check(
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) async fn check_requirement(
+pub async fn check_requirement(
     core: &Core,
     conn: &mut Connection,
     client: ClientId,

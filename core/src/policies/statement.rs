@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Domain separation: prefix of the signed text.
-pub(crate) const DOMAIN: &str = "rampart policy change 1\n";
+pub const DOMAIN: &str = "rampart policy change 1\n";
 
 /// Content of a statement: an action and its object. Members that the action does not have are left
 /// out.

@@ -86,7 +86,7 @@ impl Core {
 
     /// Serves what was just committed, on this edge at once. A failure is logged: the change has
     /// happened, and the next periodical run serves it.
-    pub(crate) async fn serve_committed(&self) {
+    pub async fn serve_committed(&self) {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "a change is committed, and not served by this edge yet");
         }
@@ -164,7 +164,7 @@ impl Snapshot {
     }
 
     /// The tenant with this slug.
-    pub(crate) fn tenant_by_slug(&self, slug: &str) -> Option<&Arc<Tenant>> {
+    pub fn tenant_by_slug(&self, slug: &str) -> Option<&Arc<Tenant>> {
         self.tenants.get(self.slugs.get(slug)?)
     }
 

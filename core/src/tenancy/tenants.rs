@@ -1,9 +1,9 @@
 //! Tenants in the snapshot: settings, secrets, keys, limits and policies.
 
 pub mod api_keys;
-pub(crate) mod branding;
-pub(crate) mod create;
-pub(crate) mod load;
+pub mod branding;
+pub mod create;
+pub mod load;
 pub mod scope;
 
 use std::collections::BTreeMap;
@@ -311,7 +311,7 @@ impl AllowedSenders {
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn id_of(
+pub async fn id_of(
     executor: impl PgExecutor<'_>,
     slug: &str,
 ) -> Result<Option<ClientId>, sqlx::Error> {
@@ -320,6 +320,6 @@ pub(crate) async fn id_of(
 }
 
 /// Most networks of one partner, and of one API key.
-pub(crate) const NETWORKS_MAX: usize = 64;
+pub const NETWORKS_MAX: usize = 64;
 /// Longest subject of a certificate, in characters.
-pub(crate) const SUBJECT_CHARS_MAX: usize = 1_024;
+pub const SUBJECT_CHARS_MAX: usize = 1_024;

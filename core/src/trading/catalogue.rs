@@ -66,7 +66,7 @@ impl Catalogue {
     }
 
     /// An amount for people: `100.00 EUR`, `0.00142 BTC`; fiat has all of its decimals.
-    pub(crate) fn format_amount(&self, value: Decimal, code: &str) -> String {
+    pub fn format_amount(&self, value: Decimal, code: &str) -> String {
         let currency = code.parse().ok().and_then(|code| self.currencies.get(&code));
         match currency.filter(|currency| currency.crypto.is_none()) {
             Some(fiat) => format!("{value:.*} {code}", usize::try_from(fiat.scale()).unwrap_or(0)),

@@ -15,7 +15,7 @@ mod price;
 mod purchase;
 mod resume;
 mod session;
-pub(crate) mod share_token;
+pub mod share_token;
 mod shopper;
 pub mod show;
 mod stored;

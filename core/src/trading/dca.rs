@@ -5,8 +5,8 @@
 //!   report deposits (`admin/dca.rs`)
 //! - [`deposit`] turns a deposit into an order
 
-pub(crate) mod code;
-pub(crate) mod deposit;
+pub mod code;
+pub mod deposit;
 pub mod list;
 pub mod page;
 pub mod update;
@@ -17,27 +17,33 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 use crate::trading::catalogue::Catalogue;
-use rampart_types::{CurrencyCode, CurrencyDetails, DestinationTag, Preserialized};
+use rampart_types::{CurrencyCode, CurrencyDetails, DestinationTag, Preserialized, UserKey};
 
 /// Largest intended amount, in smallest units: every JSON reader holds it exactly.
-pub(crate) const INTENDED_AMOUNT_MAX: i64 = (1 << 53) - 1;
+pub const INTENDED_AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// Longest name of a plan, in characters.
-pub(crate) const NAME_CHARS_MAX: usize = 255;
+pub const NAME_CHARS_MAX: usize = 255;
 
 /// Intended interval of deposits; shown, never acted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frequency {
+pub enum Frequency {
+    /// Every week.
     Weekly,
+    /// Every two weeks.
     Biweekly,
+    /// Every month.
     Monthly,
+    /// Every three months.
     Quarterly,
+    /// Every six months.
     HalfYearly,
 }
 
 rampart_types::named_values! {
-    pub(crate) Frequency {
+    pub Frequency {
         Weekly = "weekly",
         Biweekly = "biweekly",
         Monthly = "monthly",
@@ -83,20 +89,33 @@ pub struct Plan {
 
 /// The columns of a [`Plan`].
 #[derive(Debug)]
-pub(crate) struct PlanRow {
-    pub(crate) code: String,
-    pub(crate) through_partner: bool,
-    pub(crate) crypto_currency: String,
-    pub(crate) wallet_address: String,
-    pub(crate) destination_tag: Option<String>,
-    pub(crate) bank_name: String,
-    pub(crate) bank_iban: String,
-    pub(crate) bank_bic: String,
-    pub(crate) name: Option<String>,
-    pub(crate) intended_amount: Option<i64>,
-    pub(crate) frequency: Option<String>,
-    pub(crate) hidden: bool,
-    pub(crate) created_at: DateTime<Utc>,
+pub struct PlanRow {
+    /// Its code, the reference of transfers.
+    pub code: String,
+    /// True if it is shown as the partner's.
+    pub through_partner: bool,
+    /// Currency that is bought.
+    pub crypto_currency: String,
+    /// Address that the coins are sent to.
+    pub wallet_address: String,
+    /// Tag or memo that goes with the address.
+    pub destination_tag: Option<String>,
+    /// Bank of the account to transfer to.
+    pub bank_name: String,
+    /// IBAN of the account to transfer to.
+    pub bank_iban: String,
+    /// BIC of the account to transfer to.
+    pub bank_bic: String,
+    /// Name that the user has given the plan.
+    pub name: Option<String>,
+    /// In cents; shown, never acted on.
+    pub intended_amount: Option<i64>,
+    /// Shown, never acted on.
+    pub frequency: Option<String>,
+    /// True if the user does not want to see it.
+    pub hidden: bool,
+    /// Time of its creation.
+    pub created_at: DateTime<Utc>,
 }
 
 /// A statement that yields plans: the SQL before their columns, and the SQL after them.
@@ -115,11 +134,40 @@ macro_rules! plans {
 pub(crate) use plans;
 
 impl PlanRow {
+    /// Stores a new plan of a user, whose row the caller holds. The result is what is stored.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn insert(self, conn: &mut Connection, owner: UserKey) -> Result<Self> {
+        let stored = plans!(
+            "insert into dca_plan (client_id, code, user_id, through_partner, crypto_currency, \
+             wallet_address, destination_tag, bank_name, bank_iban, bank_bic, name, \
+             intended_amount, frequency, created_at) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning",
+            "",
+            owner.client.uuid(),
+            self.code,
+            owner.user.uuid(),
+            self.through_partner,
+            self.crypto_currency,
+            self.wallet_address,
+            self.destination_tag,
+            self.bank_name,
+            self.bank_iban,
+            self.bank_bic,
+            self.name,
+            self.intended_amount,
+            self.frequency,
+            self.created_at,
+        );
+        Ok(stored.fetch_one(conn).await?)
+    }
+
     /// The plan, in the catalogue's currencies; `partner` is the name of its client.
     ///
     /// # Errors
     /// When the row is invalid; the edge never writes such a row.
-    pub(crate) fn plan(self, catalogue: &Catalogue, partner: &str) -> Result<Plan> {
+    pub fn plan(self, catalogue: &Catalogue, partner: &str) -> Result<Plan> {
         let code = self.crypto_currency.parse();
         let code: CurrencyCode = code.map_err(|e| Error::internal("read a plan's currency", e))?;
         let unknown = || Error::invariant("read a plan: its currency is not in the catalogue");
@@ -150,6 +198,6 @@ impl PlanRow {
 }
 
 /// True for a valid name: at most [`NAME_CHARS_MAX`] characters, none a control character.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }

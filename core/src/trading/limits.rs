@@ -33,9 +33,9 @@ pub(crate) const INTERVAL_TEXT: &str = "P1D";
 
 /// A user as one who trades.
 #[derive(Clone, Debug)]
-pub(crate) struct Trader {
+pub struct Trader {
     /// Those of its level, with what an operator has set for it.
-    pub(crate) rules: Rules,
+    pub rules: Rules,
     pub(crate) statuses: Statuses,
     pub(crate) disabled: bool,
     pub(crate) deleted: bool,
@@ -106,7 +106,7 @@ impl Row {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn trader(conn: &mut Connection, key: UserKey) -> Result<Option<Trader>> {
+pub async fn trader(conn: &mut Connection, key: UserKey) -> Result<Option<Trader>> {
     let row =
         select_traders!("u.client_id = $1 and u.user_id = $2", key.client.uuid(), key.user.uuid(),)
             .fetch_optional(conn)

@@ -1,20 +1,20 @@
 //! Buy orders, from the confirmed quote to the delivery of the coins.
 
 pub(crate) mod callback;
-pub(crate) mod column;
+pub mod column;
 pub mod confirm;
 pub mod expiry;
 mod fees;
 pub(crate) mod insert;
 pub mod list;
-pub(crate) mod lookup;
+pub mod lookup;
 pub(crate) mod not_completed;
 pub mod payment_link;
 pub(crate) mod quoted;
 pub mod read;
 pub mod receipt;
 pub(crate) mod row;
-pub(crate) mod state;
+pub mod state;
 pub mod status;
 pub mod timeline;
 pub mod wallet_check;

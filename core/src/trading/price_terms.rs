@@ -45,7 +45,7 @@ impl PriceTerm {
 
 /// A price of one coin for people, with the digits that partners see: `50000.00 EUR`, and
 /// `0.0712346 EUR` of a coin that is worth some cents.
-pub(crate) fn format_price(catalogue: &Catalogue, price: Decimal, currency: &str) -> String {
+pub fn format_price(catalogue: &Catalogue, price: Decimal, currency: &str) -> String {
     let fiat = currency.parse().ok().and_then(|code| catalogue.currencies.get(&code));
     let exponent = fiat.map_or(0, |fiat| fiat.scale());
     let price = rounded(price, exponent).unwrap_or(price).normalize();

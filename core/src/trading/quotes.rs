@@ -50,7 +50,7 @@ rampart_types::named_values! {
 
 impl Side {
     /// A pair's terms for this side.
-    pub(crate) fn terms(self, pair: &Pair) -> &PairSide {
+    pub fn terms(self, pair: &Pair) -> &PairSide {
         match self {
             Self::Buy => &pair.buy,
             Self::Sell => &pair.sell,

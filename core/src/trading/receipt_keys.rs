@@ -6,29 +6,29 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::key::{ReceiptKey, seal_context};
+pub use self::key::{ReceiptKey, seal_context};
 use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::{Error, Result};
 
 /// Seconds for which verifiers may keep the published keys. A key signs that much after it was
 /// published, but for the first.
-pub(crate) const PUBLISHED_SECONDS: u16 = 300;
+pub const PUBLISHED_SECONDS: u16 = 300;
 /// Most keys that are published, the newest: one a day for ten years.
 const KEYS_MAX: i64 = 3_650;
 
 /// A key that is published.
 #[derive(Debug)]
-pub(crate) struct PublishedKey {
+pub struct PublishedKey {
     /// Its thumbprint.
-    pub(crate) key_id: String,
+    pub key_id: String,
     pub(crate) public_key: Vec<u8>,
     /// True for the one that signs now.
-    pub(crate) signs: bool,
+    pub signs: bool,
     /// Time from which it signs, until a later one does.
-    pub(crate) signs_from: DateTime<Utc>,
+    pub signs_from: DateTime<Utc>,
     /// Time at which it was made.
-    pub(crate) created_at: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
 }
 
 /// The key that signs now; the first one is made when there is none.
@@ -45,7 +45,7 @@ pub(crate) async fn signing(core: &Core) -> Result<ReceiptKey> {
 
 /// Every key, newest first; the first one is made when there is none, so that nobody keeps an
 /// empty list while it begins to sign.
-pub(crate) async fn published(core: &Core) -> Result<Vec<PublishedKey>> {
+pub async fn published(core: &Core) -> Result<Vec<PublishedKey>> {
     let keys = list(core).await?;
     if !keys.is_empty() {
         return Ok(keys);
@@ -56,7 +56,7 @@ pub(crate) async fn published(core: &Core) -> Result<Vec<PublishedKey>> {
 
 /// Makes the next key in the caller's transaction. It signs once whoever keeps the published ones has
 /// to look again. Of rotations at the same time one makes a key.
-pub(crate) async fn rotate(conn: &mut Connection, core: &Core) -> Result<()> {
+pub async fn rotate(conn: &mut Connection, core: &Core) -> Result<()> {
     let key = ReceiptKey::generate(core)?;
     sqlx::query!(
         "insert into receipt_key (generation, key_id, public_key, sealed, signs_from, created_at) \

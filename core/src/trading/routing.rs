@@ -83,7 +83,7 @@ pub(crate) fn is_offered(client: &Client, side: Side, pair: &Pair) -> bool {
 
 /// True if a live partner of this slug has routes for the coins of an order and for money, by any
 /// payment method.
-pub(crate) fn is_routed(catalogue: &Catalogue, slug: &str, side: Side, asset: &str) -> bool {
+pub fn is_routed(catalogue: &Catalogue, slug: &str, side: Side, asset: &str) -> bool {
     let ((money, coins), routes) = (directions(side), &catalogue.routes);
     routes.has_method(slug, false, money)
         && routes.connector(slug, false, coins, Leg::Asset(asset)).is_some()

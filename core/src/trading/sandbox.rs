@@ -6,6 +6,6 @@ mod scenario;
 mod simulated_event;
 mod simulated_sale_event;
 
-pub(crate) use self::scenario::{Scenario, next};
+pub use self::scenario::{Scenario, next};
 pub use self::simulated_event::SimulatedEvent;
 pub use self::simulated_sale_event::SimulatedSaleEvent;

@@ -15,7 +15,7 @@ pub mod onboarding_signers;
 pub mod read;
 mod row;
 pub mod settle;
-pub(crate) mod status;
+pub mod status;
 pub mod timeline;
 
 use std::sync::Arc;
@@ -30,8 +30,9 @@ use rampart_types::{Amount, DestinationTag, FeeBreakdown, OrderId, PairCode, Use
 
 /// A sale as stored. Its currencies are the catalogue's.
 #[derive(Clone, Debug)]
-pub(crate) struct Sale {
-    pub(crate) id: OrderId,
+pub struct Sale {
+    /// Its id.
+    pub id: OrderId,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: OrderStatus,

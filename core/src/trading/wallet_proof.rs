@@ -23,7 +23,7 @@ const USER: &str = "user";
 
 /// A proof of an order's wallet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Proof<'a> {
+pub enum Proof<'a> {
     /// A message signed by the wallet's key.
     Signature {
         /// The message.
@@ -85,7 +85,7 @@ pub(crate) fn is_needed(
 /// Records a proof in the caller's transaction, and commands the order's payout unless it waits for
 /// something else. `false` when it was proven before, its wallet is hosted, or it is final: then
 /// nothing changes.
-pub(crate) async fn record(
+pub async fn record(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,

@@ -14,37 +14,53 @@ use rampart_types::{ClientId, EmailAddress, PhoneNumber, UserId, UserKey};
 
 /// A user, possibly deleted.
 #[derive(Clone, Debug)]
-pub(crate) struct Account {
-    pub(crate) client: ClientId,
-    pub(crate) user: UserId,
-    pub(crate) personal: PersonalData,
-    pub(crate) level: String,
-    pub(crate) country: Option<String>,
+pub struct Account {
+    /// Partner of the user.
+    pub client: ClientId,
+    /// Its id.
+    pub user: UserId,
+    /// Name, address and what else tells who it is.
+    pub personal: PersonalData,
+    /// Verification level.
+    pub level: String,
+    /// Country of residence.
+    pub country: Option<String>,
     pub(crate) region: Option<String>,
     pub(crate) is_business: bool,
-    pub(crate) newsletter: bool,
-    pub(crate) statuses: Statuses,
-    pub(crate) limit_overrides: Value,
-    pub(crate) disabled_at: Option<DateTime<Utc>>,
-    pub(crate) deleted_at: Option<DateTime<Utc>>,
+    /// True if the user takes the newsletter.
+    pub newsletter: bool,
+    /// Verification statuses.
+    pub statuses: Statuses,
+    /// Limits that an operator has set, by subtype.
+    pub limit_overrides: Value,
+    /// Time of the disabling.
+    pub disabled_at: Option<DateTime<Utc>>,
+    /// Time of the deletion.
+    pub deleted_at: Option<DateTime<Utc>>,
     pub(crate) activated_at: Option<DateTime<Utc>>,
-    pub(crate) created_at: DateTime<Utc>,
+    /// Time of the registration.
+    pub created_at: DateTime<Utc>,
 }
 
 /// The verification statuses of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Statuses {
-    pub(crate) email: String,
-    pub(crate) identity: String,
-    pub(crate) amld5: String,
+pub struct Statuses {
+    /// Status of the e-mail address.
+    pub email: String,
+    /// Status of the identity check.
+    pub identity: String,
+    /// Status of the AMLD5 questions.
+    pub amld5: String,
     pub(crate) privacy_agreement: String,
-    pub(crate) residential_address: String,
-    pub(crate) dac8: String,
+    /// Status of the residential address.
+    pub residential_address: String,
+    /// Status of the DAC8 declaration.
+    pub dac8: String,
 }
 
 impl Statuses {
     /// True if every required verification is complete.
-    pub(crate) fn is_verified(&self) -> bool {
+    pub fn is_verified(&self) -> bool {
         let needed = [&self.email, &self.identity, &self.amld5, &self.privacy_agreement];
         needed.into_iter().all(|status| status == "verified")
     }
@@ -61,7 +77,7 @@ impl Account {
     ///
     /// # Errors
     /// When the database cannot be read, or the personal values cannot be opened.
-    pub(crate) async fn load(
+    pub async fn load(
         conn: &mut Connection,
         core: &Core,
         UserKey { client, user }: UserKey,
@@ -113,7 +129,7 @@ impl Account {
 
 /// The strength of a lock of a user's row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum RowLock {
+pub enum RowLock {
     /// `for update`: nobody writes rows that refer to the user beside it, such as tokens.
     Update,
     /// `for no key update`: others may write such rows, and the caller may have written some.
@@ -124,7 +140,7 @@ pub(crate) enum RowLock {
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn lock(
+pub async fn lock(
     conn: &mut Connection,
     UserKey { client, user }: UserKey,
     strength: RowLock,

@@ -24,16 +24,16 @@ use crate::users::personal_data;
 use rampart_types::{ClientId, CurrencyCode, Iban, UserKey};
 
 /// Most accounts of one user.
-pub(crate) const ACCOUNTS_MAX: i64 = 32;
+pub const ACCOUNTS_MAX: i64 = 32;
 /// Longest identifier, in bytes.
-pub(crate) const IDENTIFIER_BYTES_MAX: usize = 255;
+pub const IDENTIFIER_BYTES_MAX: usize = 255;
 /// Longest name of a holder, in characters.
-pub(crate) const HOLDER_CHARS_MAX: usize = 100;
+pub const HOLDER_CHARS_MAX: usize = 100;
 
 /// The type of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum AccountType {
+pub enum AccountType {
     /// A bank account, by its IBAN.
     BankTransfer,
     /// A card, by its masked number.
@@ -63,32 +63,38 @@ impl AccountType {
 
 /// The sealed details of an account.
 #[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct AccountDetails {
+pub struct AccountDetails {
     /// IBAN, masked card number, or the provider's id.
-    pub(crate) identifier: String,
+    pub identifier: String,
     /// Name of the holder; empty if unknown.
-    pub(crate) holder: String,
+    pub holder: String,
     /// The provider's token of the account.
     #[serde(default)]
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
 }
 
 rampart_types::opaque_debug!(AccountDetails);
 
 /// One account of a user.
 #[derive(Clone, Debug)]
-pub(crate) struct PaymentAccount {
-    pub(crate) id: Uuid,
-    pub(crate) kind: AccountType,
-    pub(crate) details: AccountDetails,
+pub struct PaymentAccount {
+    /// Its id.
+    pub id: Uuid,
+    /// Kind of account.
+    pub kind: AccountType,
+    /// Number, holder and what else belongs to its kind.
+    pub details: AccountDetails,
     /// Text that changes with the details.
-    pub(crate) version: String,
+    pub version: String,
     pub(crate) is_stored_card: bool,
-    pub(crate) limit_raised: bool,
+    /// True if its daily limit is raised.
+    pub limit_raised: bool,
     /// Its daily limit in the currency of limits, if an operator has set one.
-    pub(crate) amount_limit: Option<Decimal>,
-    pub(crate) verified: bool,
-    pub(crate) disabled: bool,
+    pub amount_limit: Option<Decimal>,
+    /// True once it is verified.
+    pub verified: bool,
+    /// True while an operator disables it.
+    pub disabled: bool,
     /// Time of the last order that named it; until then, of its creation.
     pub(crate) last_used_at: DateTime<Utc>,
     pub(crate) created_at: DateTime<Utc>,
@@ -98,13 +104,13 @@ pub(crate) struct PaymentAccount {
 
 impl PaymentAccount {
     /// True if sales are paid out to it at once; `None` for what is no card.
-    pub(crate) fn fast_access_enabled(&self) -> Option<bool> {
+    pub fn fast_access_enabled(&self) -> Option<bool> {
         let usable = self.fast_access && self.verified && !self.disabled;
         (self.kind == AccountType::CreditCard).then_some(usable)
     }
 
     /// The display name: its type and the end of its identifier.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         format!("{} … {}", self.kind.label(), self.identifier_end())
     }
 
@@ -118,11 +124,15 @@ impl PaymentAccount {
 
 /// A new account.
 #[derive(Debug)]
-pub(crate) struct NewAccount {
-    pub(crate) kind: AccountType,
-    pub(crate) details: AccountDetails,
-    pub(crate) is_stored_card: bool,
-    pub(crate) verified: bool,
+pub struct NewAccount {
+    /// Kind of account.
+    pub kind: AccountType,
+    /// Number, holder and what else belongs to its kind.
+    pub details: AccountDetails,
+    /// True for a card that the provider stores.
+    pub is_stored_card: bool,
+    /// True if it counts as verified at once.
+    pub verified: bool,
 }
 
 /// A completed session with the processor of cards, and the card's holder.
@@ -135,7 +145,7 @@ pub struct CardSession {
 
 /// The outcome of opening an account.
 #[derive(Debug)]
-pub(crate) enum OpenOutcome {
+pub enum OpenOutcome {
     /// It was created.
     Created(PaymentAccount),
     /// The user had it before.
@@ -169,7 +179,7 @@ fn location(account: Uuid) -> String {
 ///
 /// # Errors
 /// When the database cannot be read, or the accounts cannot be opened.
-pub(crate) async fn list(
+pub async fn list(
     conn: &mut Connection,
     core: &Core,
     UserKey { client, user }: UserKey,
@@ -200,7 +210,7 @@ pub(crate) async fn list(
 ///
 /// # Errors
 /// Those of [`list`].
-pub(crate) async fn find(
+pub async fn find(
     conn: &mut Connection,
     core: &Core,
     key: UserKey,
@@ -289,7 +299,7 @@ pub(crate) async fn all_disabled(
 ///
 /// # Errors
 /// ER709 when the user is deleted; when the database cannot be written.
-pub(crate) async fn open(
+pub async fn open(
     conn: &mut Connection,
     core: &Core,
     key: UserKey,

@@ -190,11 +190,7 @@ async fn find_and_lock(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn find(
-    core: &Core,
-    client: &Client,
-    email: &EmailAddress,
-) -> Result<Option<UserId>> {
+pub async fn find(core: &Core, client: &Client, email: &EmailAddress) -> Result<Option<UserId>> {
     let user = sqlx::query_scalar!(
         "select user_id from end_user \
          where client_id = $1 and email_index = $2 and deleted_at is null",

@@ -34,7 +34,7 @@ pub(super) async fn follow(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn record_events(
+pub async fn record_events(
     conn: &mut Connection,
     core: &Core,
     before: &Account,

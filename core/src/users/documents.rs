@@ -28,7 +28,7 @@ mod tests;
 /// Most sides in one request.
 const DOCUMENTS_MAX: usize = 8;
 /// Most sides of one user: announced, sent or decided on.
-pub(crate) const SIDES_MAX: i64 = 32;
+pub const SIDES_MAX: i64 = 32;
 /// Characters of a document's type and of a side.
 const NAME_CHARS_MAX: usize = 32;
 
@@ -123,7 +123,7 @@ fn read_one(
 }
 
 /// True if a document or a side may have this name.
-pub(crate) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }

@@ -21,7 +21,7 @@ macro_rules! of_user {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+pub async fn erase(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     // What is kept is read before anything is gone.
     let kept = retained_record::keep(conn, core, key).await?;
     // The code is found by the address, so it is deleted before that.

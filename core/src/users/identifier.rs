@@ -74,7 +74,7 @@ pub(super) async fn unlink_all(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn linked_user(
+pub async fn linked_user(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

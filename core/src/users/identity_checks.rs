@@ -10,7 +10,7 @@ use rampart_types::UserKey;
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<()> {
+pub async fn end(conn: &mut Connection, UserKey { client, user }: UserKey) -> Result<()> {
     sqlx::query!(
         "update command set state = 'rejected', sealed_body = null, checkpoint = null, \
              finished_at = coalesce(finished_at, now()) \

@@ -19,15 +19,15 @@ use rampart_types::{ClientId, Country, EmailAddress, PhoneNumber, UserKey};
 #[derive(Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[schemars(rename = "PersonalData")]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct PersonalData {
+pub struct PersonalData {
     /// The e-mail address.
-    pub(crate) email: Option<EmailAddress>,
+    pub email: Option<EmailAddress>,
     /// The first name.
-    pub(crate) first_name: Option<String>,
+    pub first_name: Option<String>,
     /// The last name.
-    pub(crate) last_name: Option<String>,
+    pub last_name: Option<String>,
     /// The phone number.
-    pub(crate) phone_number: Option<PhoneNumber>,
+    pub phone_number: Option<PhoneNumber>,
     /// The date of birth.
     pub(crate) date_of_birth: Option<NaiveDate>,
     /// The nationality, as an ISO 3166-1 alpha-2 code.
@@ -41,7 +41,7 @@ pub(crate) struct PersonalData {
     /// The city.
     pub(crate) city: Option<String>,
     /// The name of the business; null for a person.
-    pub(crate) business_name: Option<String>,
+    pub business_name: Option<String>,
     /// The country of the business, as an ISO 3166-1 alpha-2 code.
     pub(crate) business_country: Option<Country>,
     /// The number in the register of businesses.
@@ -116,11 +116,7 @@ impl PersonalData {
 ///
 /// # Errors
 /// ER709 when the user is erased; when the database cannot be used.
-pub(crate) async fn load_key(
-    conn: &mut Connection,
-    core: &Core,
-    key: UserKey,
-) -> Result<PersonalDataKey> {
+pub async fn load_key(conn: &mut Connection, core: &Core, key: UserKey) -> Result<PersonalDataKey> {
     let stored = sqlx::query_scalar!(
         "select coalesce(k.sealed, nullif(sealed_key, '')) from end_user \
          left join personal_key k using (client_id, user_id) \
@@ -188,11 +184,11 @@ pub(crate) fn open(key: &PersonalDataKey, sealed: &[u8]) -> Result<PersonalData>
 
 /// The columns of a user's personal data.
 #[derive(Clone, Copy)]
-pub(crate) struct SealedPersonalData<'a> {
+pub struct SealedPersonalData<'a> {
     /// The user's key, wrapped.
-    pub(crate) key: Option<&'a [u8]>,
+    pub key: Option<&'a [u8]>,
     /// The data, sealed with the key.
-    pub(crate) personal: Option<&'a [u8]>,
+    pub personal: Option<&'a [u8]>,
 }
 
 /// Opens the personal data of a user's columns. They are empty without a key: the user has none, or
@@ -200,11 +196,7 @@ pub(crate) struct SealedPersonalData<'a> {
 ///
 /// # Errors
 /// Those of [`open`].
-pub(crate) fn read(
-    core: &Core,
-    owner: UserKey,
-    sealed: SealedPersonalData<'_>,
-) -> Result<PersonalData> {
+pub fn read(core: &Core, owner: UserKey, sealed: SealedPersonalData<'_>) -> Result<PersonalData> {
     match (sealed.key, sealed.personal) {
         (Some(key), Some(personal)) => {
             open(&PersonalDataKey::open(&core.cipher(owner.client), owner, key)?, personal)
@@ -217,7 +209,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 /// Those of [`crate::platform::crypto::MasterKey::mac`].
-pub(crate) fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Vec<u8>> {
+pub fn email_index(core: &Core, client: ClientId, email: &EmailAddress) -> Result<Vec<u8>> {
     let message = format!("email/{client}/{}", email.as_str());
     Ok(core.keys.mac(Purpose::BlindIndex, message.as_bytes())?.as_ref().to_vec())
 }

@@ -248,7 +248,7 @@ impl Profile {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub(crate) async fn load(conn: &mut Connection, core: &Core, account: Account) -> Result<Self> {
+    pub async fn load(conn: &mut Connection, core: &Core, account: Account) -> Result<Self> {
         let currency = core.settings.limits.currency;
         let level = level(conn, account.level.clone(), currency).await?;
         let key = account.key();

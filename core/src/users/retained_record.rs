@@ -28,13 +28,13 @@ const DESTROYED_MAX: i64 = 100;
 /// A record of an erased user.
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "RetainedRecord")]
-pub(crate) struct RetainedRecord {
+pub struct RetainedRecord {
     /// Without contact details.
     personal: PersonalData,
     /// Those that orders were paid from or to.
     accounts: Vec<RetainedAccount>,
     /// Images of identity documents.
-    pub(crate) documents: Vec<RetainedDocument>,
+    pub documents: Vec<RetainedDocument>,
 }
 
 /// An account of a user, as a retained record has it.
@@ -51,16 +51,16 @@ struct RetainedAccount {
 /// The image of a side of an identity document.
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RetainedDocument {
+pub struct RetainedDocument {
     /// The image's id.
-    pub(crate) id: Uuid,
+    pub id: Uuid,
     /// The document, such as `passport`.
     #[serde(rename = "type")]
     kind: String,
     /// `front` or `back`.
     side: String,
     /// Such as `image/png`.
-    pub(crate) media_type: String,
+    pub media_type: String,
 }
 
 rampart_types::opaque_debug!(RetainedRecord);
@@ -74,17 +74,19 @@ struct Stored {
 }
 
 /// A record that was opened.
-pub(crate) struct OpenedRecord {
-    pub(crate) record: RetainedRecord,
+pub struct OpenedRecord {
+    /// The record.
+    pub record: RetainedRecord,
     /// Keys of the images.
-    pub(crate) keys: BTreeMap<Uuid, DataKey>,
-    pub(crate) last_order_at: DateTime<Utc>,
+    pub keys: BTreeMap<Uuid, DataKey>,
+    /// Time of the last order.
+    pub last_order_at: DateTime<Utc>,
     /// End of the retention.
-    pub(crate) retained_until: DateTime<Utc>,
+    pub retained_until: DateTime<Utc>,
 }
 
 /// The context that a record's key is sealed for.
-pub(crate) fn key_context(UserKey { client, user }: UserKey) -> String {
+pub fn key_context(UserKey { client, user }: UserKey) -> String {
     format!("retention_key/{client}/{user}")
 }
 
@@ -237,7 +239,7 @@ async fn image_keys(
 ///
 /// # Errors
 /// When the database cannot be read, or the record cannot be opened.
-pub(crate) async fn open(
+pub async fn open(
     conn: &mut Connection,
     core: &Core,
     user: UserKey,

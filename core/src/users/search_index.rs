@@ -21,7 +21,7 @@ const SWEEP: &str = "user search";
 
 /// A value that users are found by.
 #[derive(Clone, Debug)]
-pub(crate) enum SearchKey {
+pub enum SearchKey {
     /// A phone number.
     Phone(PhoneNumber),
     /// A name of a person or a business, as [`folded_name`] makes it.
@@ -30,7 +30,7 @@ pub(crate) enum SearchKey {
 
 impl SearchKey {
     /// The kind, as stored.
-    pub(crate) const fn kind(&self) -> &'static str {
+    pub const fn kind(&self) -> &'static str {
         match self {
             Self::Phone(_) => "phone",
             Self::Name(_) => "name",
@@ -41,7 +41,7 @@ impl SearchKey {
     ///
     /// # Errors
     /// Those of [`crate::platform::crypto::MasterKey::mac`].
-    pub(crate) fn digest(&self, core: &Core, client: ClientId) -> Result<Vec<u8>> {
+    pub fn digest(&self, core: &Core, client: ClientId) -> Result<Vec<u8>> {
         let value = match self {
             Self::Phone(phone) => phone.as_str(),
             Self::Name(name) => name,
@@ -51,7 +51,7 @@ impl SearchKey {
     }
 
     /// True if these personal data have the value: the index may be older than they are.
-    pub(crate) fn is_of(&self, personal: &PersonalData) -> bool {
+    pub fn is_of(&self, personal: &PersonalData) -> bool {
         match self {
             Self::Phone(phone) => personal.phone_number.as_ref() == Some(phone),
             Self::Name(name) => names(personal).any(|known| known == *name),

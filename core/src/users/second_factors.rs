@@ -12,11 +12,7 @@ use rampart_types::UserKey;
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove_passkeys(
-    conn: &mut Connection,
-    core: &Core,
-    key: UserKey,
-) -> Result<()> {
+pub async fn remove_passkeys(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     if passkeys::remove_all(conn, key).await? {
         security_notice::mail(conn, core, key, Changed::PasskeyRemoved).await?;
     }
@@ -28,7 +24,7 @@ pub(crate) async fn remove_passkeys(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove_authenticator_app(
+pub async fn remove_authenticator_app(
     conn: &mut Connection,
     core: &Core,
     key: UserKey,

@@ -14,12 +14,18 @@ const HOUR_MAX: i64 = 20;
 
 /// The change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub enum Changed {
+    /// Another e-mail address.
     EmailAddress,
+    /// Another password.
     Password,
+    /// A new passkey.
     PasskeyAdded,
+    /// A passkey less.
     PasskeyRemoved,
+    /// A new authenticator app.
     AuthenticatorAppAdded,
+    /// The authenticator app removed.
     AuthenticatorAppRemoved,
 }
 

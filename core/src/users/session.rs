@@ -229,7 +229,7 @@ async fn end_sessions(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end_logins(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+pub async fn end_logins(tx: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     sqlx::query!(
         "update refresh_family set revoked_at = rampart_now() \
          where client_id = $1 and user_id = $2 and revoked_at is null",
@@ -246,7 +246,7 @@ pub(crate) async fn end_logins(tx: &mut Connection, core: &Core, key: UserKey) -
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn end_tokens_if_disabled(
+pub async fn end_tokens_if_disabled(
     tx: &mut Connection,
     core: &Core,
     UserKey { client, user }: UserKey,

@@ -14,7 +14,7 @@ const ROWS_MAX: i64 = 5_000;
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
+pub async fn reset(conn: &mut Connection, slug: &str) -> Result<()> {
     let client = sqlx::query_scalar!(
         "select client_id from client where slug = $1 and mode = 'test' for no key update",
         slug,

@@ -58,7 +58,7 @@ pub(super) struct Previous<'a> {
 }
 
 /// An update of one user.
-pub(crate) struct UserUpdate<'a> {
+pub struct UserUpdate<'a> {
     pub(super) core: &'a Core,
     pub(super) client: &'a Client,
     pub(super) user: UserId,
@@ -252,7 +252,7 @@ impl<'a> UserUpdate<'a> {
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub(crate) async fn change_email(
+    pub async fn change_email(
         conn: &mut Connection,
         core: &Core,
         client: &Client,

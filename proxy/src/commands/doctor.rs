@@ -4,10 +4,13 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use clap::Args;
-use rampart_core::operate::readiness::Status;
+use rampart_api::operate::going_live::missing_for_live;
+use rampart_api::operate::idle_routes::idle_routes;
+use rampart_api::served_apis;
 use rampart_core::platform::clock::Clock;
 use rampart_core::platform::counted::counted;
 use rampart_core::platform::schema::Schema;
+use rampart_core::readiness::Status;
 use rampart_core::{Core, StartError};
 use reqwest::{Client, Response};
 
@@ -81,7 +84,8 @@ impl Run for Doctor {
             config.core.public_url = format!("https://{address}");
         }
         let runtime = server::runtime(2)?;
-        let inspected = runtime.block_on(Core::inspect(config.core.clone(), Clock::system()));
+        let inspected =
+            runtime.block_on(Core::inspect(served_apis(), config.core.clone(), Clock::system()));
         let mut findings = Findings::default();
         look_at_configuration(&config, settled, inspected.as_ref().err(), &mut findings);
         look_at_listeners(&config, &mut findings);
@@ -178,13 +182,13 @@ fn look_at_schema(config: &Config, schema: &Schema, findings: &mut Findings) {
 }
 
 async fn look_at_core(core: &Core, findings: &mut Findings) {
-    let missing = core.missing_for_live(None);
+    let missing = missing_for_live(core, None);
     if missing.is_empty() {
         findings.good("going live", "nothing is missing");
     } else {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
     }
-    match core.idle_routes().await {
+    match idle_routes(core).await {
         Ok(idle) => findings.odd_or_good("routes", idle, "their connectors have the capabilities"),
         Err(error) => findings.bad("routes", error),
     }

@@ -85,7 +85,7 @@ impl Environment {
 fn defaults() -> String {
     let [edge, admin, ops, connectors] = [8443, 9443, 9464, 9465].map(free_or_any);
     // The demo's only operator is the configured token; its use is no emergency here.
-    let level = "warn,rampart_core::operate::admin::login=error";
+    let level = "warn,rampart_api::operate::admin::login=error";
     format!(
         "[edge]\nlisten = '{edge}'\n[admin]\nlisten = '{admin}'\n[ops]\nlisten = '{ops}'\n\
          [connectors]\nlisten = '{connectors}'\n[log]\nlevel = '{level}'\naccess = false\n\

@@ -10,7 +10,7 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use pingora_core::protocols::http::ServerSession;
-use rampart_core::Core;
+use rampart_api::operate::listener;
 use rampart_core::http::plain_error;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::{BODY_BYTES_MAX, Head, UnreadBody};
@@ -69,7 +69,7 @@ impl Gateway {
         let body = ArrivingBody { gateway: self, session, max, peer: head.peer, share: &mut share };
         let work = context.scope().run(async {
             match listener {
-                PrivateListener::Operators => self.core.admin(head, body).await,
+                PrivateListener::Operators => listener::answer(&self.core, head, body).await,
                 PrivateListener::Connectors => self.core.connectors(head, body).await,
                 PrivateListener::Operations => match body.read(false).await {
                     Ok(_) => self.answer_operations(&head).await,
@@ -169,7 +169,7 @@ fn unanswered(
         WorkFailure::TimedOut => error(StatusCode::SERVICE_UNAVAILABLE, "the call took too long"),
     };
     match listener {
-        PrivateListener::Operators => Core::admin_failed(path, headers, request_id, plain),
+        PrivateListener::Operators => listener::failure(path, headers, request_id, plain),
         PrivateListener::Connectors | PrivateListener::Operations => plain,
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use jsonschema::Validator;
-use rampart_core::api::PARTNERS_API;
+use rampart_api::PARTNERS_API;
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::fault::{self, SCENARIO};
 use rampart_core::endpoint::router::Found;

@@ -1,7 +1,7 @@
 //! Rows that cannot be read cost their owner, and nobody else.
 
 use http::Method;
-use rampart_core::operate::readiness::Status;
+use rampart_core::readiness::Status;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, query};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use http::Method;
-use rampart_core::api::{CONNECTOR_ENDPOINTS, ENDPOINTS, OPERATOR_ENDPOINTS};
+use rampart_api::{CONNECTOR_ENDPOINTS, ENDPOINTS, OPERATOR_ENDPOINTS};
 use rampart_core::endpoint::Route;
 use rampart_tests::document::{CONNECTORS, Document, OPERATORS, PARTNERS, operation};
 use rampart_tests::test_context::TestContext;

@@ -21,7 +21,7 @@ mod webhooks;
 
 use bytes::Bytes;
 use http::Method;
-use rampart_core::api::OPERATOR_ENDPOINTS;
+use rampart_api::OPERATOR_ENDPOINTS;
 use rampart_core::auth::roles::Role;
 use rampart_core::endpoint::Body;
 use rampart_tests::answer::Answer;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::workers;
 use rampart_core::platform::crypto::Secret;
 use rampart_core::platform::db::PoolKind;
 use rampart_tests::deadline::{SOON, until};
@@ -191,7 +192,7 @@ async fn a_task_that_panics_counts_as_a_worker_that_fails() {
         stop.send_replace(true);
         assert!(!*stop.borrow(), "as a task's panic");
     };
-    context.core().keep("a task", stopped, start).await;
+    workers::keep(context.core(), "a task", stopped, start).await;
     let metrics = context.core().metrics_text();
     let line = r#"rampart_worker_runs_total{outcome="failed",worker="a task"} 1"#;
     assert!(metrics.contains(line), "{metrics}");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::endpoint::Route;
 use rampart_tests::answer::Answer;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ mod pages;
 mod scopes;
 
 use bytes::Bytes;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::endpoint::{Body, Route};
 use rampart_tests::test_context::TestContext;
 

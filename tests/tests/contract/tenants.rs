@@ -10,7 +10,7 @@ mod resources;
 mod rows;
 mod traces;
 
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::endpoint::Route;
 use rampart_tests::answer::Answer;
 use rampart_tests::partner::Request;

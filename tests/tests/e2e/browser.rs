@@ -2,7 +2,7 @@
 //! break no policy of their own.
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::browser::Browser;
 use rampart_tests::caller::Caller;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use http::Method;
-use rampart_core::api::{ENDPOINTS, PAGES};
+use rampart_api::{ENDPOINTS, PAGES};
 use rampart_core::money::connectors::commands::CommandKind;
 use rampart_core::platform::clock::Clock;
 use rampart_tests::caller::Protocol;

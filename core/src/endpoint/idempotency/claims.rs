@@ -222,7 +222,7 @@ pub(super) async fn renew(db: &Pool, key: &ClaimedKey) -> Result<(), sqlx::Error
 
 impl Core {
     /// Deletes keys whose time is over: one run of a worker. True if there may be more.
-    pub(crate) async fn forget_idempotency_keys(&self) -> Result<bool> {
+    pub async fn forget_idempotency_keys(&self) -> Result<bool> {
         let forgotten = sqlx::query!(
             "delete from idempotency_key where (client_id, route, key) in ( \
                  select client_id, route, key from idempotency_key where expires_at < now() \

@@ -14,11 +14,13 @@ const KEPT_SECONDS: i32 = 10 * 60;
 
 /// A form that was sent.
 #[derive(Debug)]
-pub(crate) struct FormUse {
-    pub(crate) client: ClientId,
-    pub(crate) route: &'static str,
+pub struct FormUse {
+    /// Partner of the page.
+    pub client: ClientId,
+    /// Path of its route.
+    pub route: &'static str,
     /// Tells the form from every other one, of other sessions too.
-    pub(crate) key: String,
+    pub key: String,
 }
 
 impl FormUse {
@@ -28,7 +30,7 @@ impl FormUse {
     /// Uses the form up, in the transaction of its effect and before it. `None` the first time, and
     /// again ten minutes later; else what [`FormUse::keep`] has kept, which may be nothing. Of two at
     /// once, the second one waits for the first to commit.
-    pub(crate) async fn begin(&self, core: &Core, tx: &mut Connection) -> Result<Option<String>> {
+    pub async fn begin(&self, core: &Core, tx: &mut Connection) -> Result<Option<String>> {
         let used = sqlx::query!(
             "insert into idempotency_key \
                  (client_id, route, key, body_digest, claimed_at, expires_at) \
@@ -52,11 +54,7 @@ impl FormUse {
 
     /// What [`FormUse::keep`] has kept of a form that was sent within ten minutes, which may be
     /// nothing; `None` if it was not sent.
-    pub(crate) async fn result(
-        &self,
-        core: &Core,
-        conn: &mut Connection,
-    ) -> Result<Option<String>> {
+    pub async fn result(&self, core: &Core, conn: &mut Connection) -> Result<Option<String>> {
         let kept = sqlx::query_scalar!(
             "select body from idempotency_key \
              where client_id = $1 and route = $2 and key = $3 and expires_at > now()",
@@ -74,7 +72,7 @@ impl FormUse {
     }
 
     /// Keeps the result for whoever sends the form again, in the same transaction.
-    pub(crate) async fn keep(&self, core: &Core, tx: &mut Connection, result: &str) -> Result<()> {
+    pub async fn keep(&self, core: &Core, tx: &mut Connection, result: &str) -> Result<()> {
         let sealed = core.cipher(self.client).seal(&self.context(), result.as_bytes())?;
         sqlx::query!(
             "update idempotency_key set body = $4 \
@@ -90,7 +88,7 @@ impl FormUse {
     }
 
     /// Lets the form be used again, if nothing was kept: its effect failed.
-    pub(crate) async fn release(&self, conn: &mut Connection) -> Result<()> {
+    pub async fn release(&self, conn: &mut Connection) -> Result<()> {
         sqlx::query!(
             "delete from idempotency_key \
              where client_id = $1 and route = $2 and key = $3 and body is null",

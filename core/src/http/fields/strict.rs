@@ -27,7 +27,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value> {
 ///
 /// # Errors
 /// The deserializer's.
-pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(value).map(Some)
@@ -37,7 +37,7 @@ pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// 422 with the first member that is not valid, missing or unknown.
-pub(crate) fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
+pub fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
     if !input.document.is_object() {
         return Err(Denial::unprocessable("the body is not a JSON object").into());
     }
@@ -48,7 +48,7 @@ pub(crate) fn body<T: DeserializeOwned>(input: &Input) -> Result<T> {
 ///
 /// # Errors
 /// A sentence, after the path of the first member that is not valid, missing or unknown.
-pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> std::result::Result<T, String> {
+pub fn read<T: DeserializeOwned>(value: &Value) -> std::result::Result<T, String> {
     T::deserialize(Objects(value)).map_err(|fault| fault.to_string())
 }
 
@@ -57,10 +57,7 @@ pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> std::result::Result<T,
 /// # Errors
 /// A sentence, after the path in the document of the first member that is not valid, missing or
 /// unknown.
-pub(crate) fn read_at<T: DeserializeOwned>(
-    path: &str,
-    value: &Value,
-) -> std::result::Result<T, String> {
+pub fn read_at<T: DeserializeOwned>(path: &str, value: &Value) -> std::result::Result<T, String> {
     T::deserialize(Objects(value)).map_err(|fault| fault.in_member(path).to_string())
 }
 
@@ -68,7 +65,7 @@ pub(crate) fn read_at<T: DeserializeOwned>(
 ///
 /// # Errors
 /// 422 with the first parameter that is not valid or unknown.
-pub(crate) fn query<T: DeserializeOwned>(input: &Input) -> Result<T> {
+pub fn query<T: DeserializeOwned>(input: &Input) -> Result<T> {
     let query = input.head.query.as_deref().unwrap_or_default();
     let pairs = url::form_urlencoded::parse(query.as_bytes());
     let members = pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into())));

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::components::{Field, Ids, labelled};
 
 /// A choice of one of these pairs of value and label. The field's value is the chosen one.
-pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
+pub fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
     labelled(field, |Ids { id, named, described }| {
         html! {
             select name=(field.name) id=(id) required[field.required]
@@ -20,6 +20,6 @@ pub(crate) fn choice(field: &Field<'_>, options: &[(&str, &str)]) -> Markup {
 }
 
 /// The same without hint and error, where nothing need be chosen.
-pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
+pub fn select(name: &str, label: &str, chosen: &str, options: &[(&str, &str)]) -> Markup {
     choice(&Field { value: chosen, required: false, ..Field::text(name, label) }, options)
 }

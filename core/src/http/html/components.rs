@@ -8,7 +8,7 @@ use crate::http::language::{Language, Texts};
 
 /// Meaning of a badge or a note, which its colour repeats and never says alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// No judgement.
     Neutral,
     /// Done, healthy.
@@ -34,17 +34,17 @@ impl Tone {
 }
 
 /// A short state, such as an order's status.
-pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
+pub fn badge(tone: Tone, text: &str) -> Markup {
     html! { span.badge.(tone.class()) { (text) } }
 }
 
 /// A sentence that stands out. One that reports what has just happened is read aloud.
-pub(crate) fn note(tone: Tone, body: &Markup) -> Markup {
+pub fn note(tone: Tone, body: &Markup) -> Markup {
     html! { div.note.(tone.class()) { (body) } }
 }
 
 /// The result of an action, read aloud when the page opens; the page opens at a bad one.
-pub(crate) fn toast(tone: Tone, text: &str) -> Markup {
+pub fn toast(tone: Tone, text: &str) -> Markup {
     let is_bad = tone == Tone::Bad;
     let (role, reach) = if is_bad { ("alert", Some("-1")) } else { ("status", None) };
     html! {
@@ -54,35 +54,38 @@ pub(crate) fn toast(tone: Tone, text: &str) -> Markup {
 
 /// Input of a form with its label, and its error if it was refused.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
     /// Name in the form; the element's id is `field-`, the prefix and this.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Tells fields of one name apart, on a page with several forms; else empty.
-    pub(crate) prefix: &'a str,
-    pub(crate) label: &'a str,
+    pub prefix: &'a str,
+    /// Text of the label.
+    pub label: &'a str,
     /// `type` of the element, such as `email`; `textarea` is one of its own.
-    pub(crate) kind: &'a str,
+    pub kind: &'a str,
     /// Shown again after a refusal. Never that of a password.
-    pub(crate) value: &'a str,
+    pub value: &'a str,
     /// A sentence under the label.
-    pub(crate) hint: Option<&'a str>,
-    pub(crate) error: Option<&'a str>,
-    pub(crate) required: bool,
+    pub hint: Option<&'a str>,
+    /// The reason it was refused.
+    pub error: Option<&'a str>,
+    /// True if the form needs it.
+    pub required: bool,
     /// `autocomplete` of the element; `off` says none.
-    pub(crate) autocomplete: &'a str,
+    pub autocomplete: &'a str,
     /// `inputmode` of the element: the keys that a telephone shows.
-    pub(crate) inputmode: Option<&'a str>,
+    pub inputmode: Option<&'a str>,
     /// True for what is no word, such as an address on a chain: a telephone changes no letter of it.
-    pub(crate) is_verbatim: bool,
+    pub is_verbatim: bool,
     /// Fewest characters, which the browser asks for. A most would cut off what is pasted.
-    pub(crate) chars_min: Option<usize>,
+    pub chars_min: Option<usize>,
     /// Regular expression of the values that the browser sends.
-    pub(crate) pattern: Option<&'a str>,
+    pub pattern: Option<&'a str>,
 }
 
 impl<'a> Field<'a> {
     /// A required line of text.
-    pub(crate) const fn text(name: &'a str, label: &'a str) -> Self {
+    pub const fn text(name: &'a str, label: &'a str) -> Self {
         Self {
             name,
             prefix: "",
@@ -101,14 +104,14 @@ impl<'a> Field<'a> {
     }
 
     /// A required code of digits, which an app shows or a mail brings.
-    pub(crate) const fn one_time_code(name: &'a str, label: &'a str) -> Self {
+    pub const fn one_time_code(name: &'a str, label: &'a str) -> Self {
         let (autocomplete, inputmode) = ("one-time-code", Some("numeric"));
         Self { autocomplete, inputmode, ..Self::text(name, label) }
     }
 }
 
 /// The markup of a field.
-pub(crate) fn field(field: &Field<'_>) -> Markup {
+pub fn field(field: &Field<'_>) -> Markup {
     let invalid = field.error.map(|_| "true");
     let value = if field.kind == "password" { "" } else { field.value };
     let capitals = field.is_verbatim.then_some("none");
@@ -131,7 +134,7 @@ pub(crate) fn field(field: &Field<'_>) -> Markup {
 }
 
 /// A box to tick.
-pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
+pub fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
     html! {
         label.tick {
             input type="checkbox" name=(name) value="yes" checked[ticked];
@@ -141,7 +144,7 @@ pub(crate) fn tick(name: &str, ticked: bool, label: &Markup) -> Markup {
 }
 
 /// An image to choose, by the camera if it is the `capture` of one, with a preview where a script runs.
-pub(crate) fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>) -> Markup {
+pub fn image_field(field: &Field<'_>, accept: &str, capture: Option<&str>) -> Markup {
     labelled(field, |Ids { id, named, described }| {
         html! {
             input #(id) type="file" name=(field.name) accept=(accept) capture=[capture]
@@ -182,7 +185,7 @@ pub(super) fn labelled(field: &Field<'_>, control: impl FnOnce(Ids<'_>) -> Marku
 
 /// The errors of a form on top of it, each a link to its field if it has one. The page opens at them,
 /// with the focus there. Nothing if there are none.
-pub(crate) fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
+pub fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
     html! {
         @if !errors.is_empty() {
             div.errors role="alert" tabindex="-1" autofocus {
@@ -202,7 +205,7 @@ pub(crate) fn error_summary(title: &str, errors: &[(&str, &str)]) -> Markup {
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Column<'a> {
+pub enum Column<'a> {
     /// Left-aligned.
     Text(&'a str),
     /// Right-aligned, digits of one width.
@@ -210,7 +213,7 @@ pub(crate) enum Column<'a> {
 }
 
 /// A table that scrolls by itself where it is wider than the page.
-pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
+pub fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>]) -> Markup {
     let class = |index: usize| match columns.get(index) {
         Some(Column::Amount(_)) => Some("amount"),
         _ => None,
@@ -243,15 +246,17 @@ pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &[Vec<Markup>])
 
 /// A fact in a timeline.
 #[derive(Clone, Debug)]
-pub(crate) struct Fact {
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) title: String,
+pub struct Fact {
+    /// Time of the fact.
+    pub at: DateTime<Utc>,
+    /// The fact in a few words.
+    pub title: String,
     /// Author, amount, reason.
-    pub(crate) detail: Option<String>,
+    pub detail: Option<String>,
 }
 
 /// Facts in the order that they happened in.
-pub(crate) fn timeline(facts: &[Fact]) -> Markup {
+pub fn timeline(facts: &[Fact]) -> Markup {
     html! {
         ol.timeline {
             @for fact in facts {
@@ -266,7 +271,7 @@ pub(crate) fn timeline(facts: &[Fact]) -> Markup {
 }
 
 /// A time on pages of people at work: those are in English. Else as [`time_in`].
-pub(crate) fn time(at: DateTime<Utc>) -> Markup {
+pub fn time(at: DateTime<Utc>) -> Markup {
     time_in(Language::English.texts(), at)
 }
 
@@ -281,13 +286,13 @@ pub(crate) fn time_in(texts: Texts, at: DateTime<Utc>) -> Markup {
 }
 
 /// The time that is left, counted down by a script; without one nothing, so say the time beside it.
-pub(crate) fn countdown(until: DateTime<Utc>) -> Markup {
+pub fn countdown(until: DateTime<Utc>) -> Markup {
     let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
     html! { span.money hidden data-until=(until) {} }
 }
 
 /// An amount with its currency, as it was formatted.
-pub(crate) fn money(formatted: &str) -> Markup {
+pub fn money(formatted: &str) -> Markup {
     html! { span.money { (formatted) } }
 }
 
@@ -295,7 +300,7 @@ pub(crate) fn money(formatted: &str) -> Markup {
 const ADDRESS_END_CHARS: usize = 8;
 
 /// An address on a chain, with a button that copies it.
-pub(crate) fn address(address: &str) -> Markup {
+pub fn address(address: &str) -> Markup {
     html! { (short_address(address)) " " (copy_button(address)) }
 }
 
@@ -313,7 +318,7 @@ pub(crate) fn copy_button(text: &str) -> Markup {
 }
 
 /// An address on a chain, shortened in the middle, whole as its title.
-pub(crate) fn short_address(address: &str) -> Markup {
+pub fn short_address(address: &str) -> Markup {
     let chars: Vec<char> = address.chars().collect();
     let short = match chars.len() > 2 * ADDRESS_END_CHARS + 1 {
         true => {
@@ -335,7 +340,7 @@ pub(crate) fn linked_address(id: &str, explorer_url: &str) -> Markup {
 }
 
 /// A partner's name with its logo, first on the pages that its shoppers see.
-pub(crate) fn brand_line(name: &str, logo: Option<&str>) -> Markup {
+pub fn brand_line(name: &str, logo: Option<&str>) -> Markup {
     html! {
         p.brand {
             @if let Some(logo) = logo { img src=(logo) alt=""; }
@@ -345,12 +350,12 @@ pub(crate) fn brand_line(name: &str, logo: Option<&str>) -> Markup {
 }
 
 /// A list without entries: why, and what to do.
-pub(crate) fn empty_state(title: &str, text: &str) -> Markup {
+pub fn empty_state(title: &str, text: &str) -> Markup {
     html! { div.empty { b { (title) } (text) } }
 }
 
 /// A figure with its name, and what it means.
-pub(crate) fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
+pub fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
     html! {
         div.stat {
             span { (label) } b { (value) }
@@ -360,12 +365,12 @@ pub(crate) fn stat(label: &str, value: &str, meaning: Option<&str>) -> Markup {
 }
 
 /// An action that asks before it acts: it opens in place, without a script.
-pub(crate) fn dialog(label: &str, body: &Markup) -> Markup {
+pub fn dialog(label: &str, body: &Markup) -> Markup {
     form_dialog(label, false, body)
 }
 
 /// The same, which is open at once if its form was refused: the error stands at a field in it.
-pub(crate) fn form_dialog(label: &str, is_refused: bool, body: &Markup) -> Markup {
+pub fn form_dialog(label: &str, is_refused: bool, body: &Markup) -> Markup {
     html! { details.dialog open[is_refused] { summary { (label) } div { (body) } } }
 }
 

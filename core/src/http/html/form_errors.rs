@@ -16,7 +16,7 @@ pub(crate) struct TypedForm<'a> {
 
 /// Errors of a form in the reader's language.
 #[derive(Debug, Default)]
-pub(crate) struct FormErrors(Vec<FormError>);
+pub struct FormErrors(Vec<FormError>);
 
 /// An error of a form.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl FormError {
 
 impl FormErrors {
     /// One error.
-    pub(crate) fn one(field: &'static str, text: String) -> Self {
+    pub fn one(field: &'static str, text: String) -> Self {
         Self(vec![FormError { field, label: None, text }])
     }
 
@@ -71,7 +71,7 @@ impl FormErrors {
     }
 
     /// A box that has to be ticked, with its error.
-    pub(crate) fn consent(&self, name: &str, label: &Markup) -> Markup {
+    pub fn consent(&self, name: &str, label: &Markup) -> Markup {
         let id = format!("field-{name}");
         let about = format!("{id}-about");
         let error = self.of(name);

@@ -10,20 +10,20 @@ use crate::http::reply::Reply;
 
 /// The frame around the pages of one room, such as the console.
 #[derive(Clone, Debug)]
-pub(crate) struct Shell<'a> {
+pub struct Shell<'a> {
     /// Name of the room, which stands first in the header and last in the title.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Links to the pages, as path and label, in the order shown.
-    pub(crate) navigation: &'a [(&'a str, &'a str)],
+    pub navigation: &'a [(&'a str, &'a str)],
     /// Path of the entry that the page belongs to.
-    pub(crate) current: &'a str,
+    pub current: &'a str,
     /// The person signed in, and the form that signs out. Empty if nobody is.
-    pub(crate) account: Markup,
+    pub account: Markup,
 }
 
 impl Shell<'_> {
     /// Renders a page inside the frame. Its only script is ours; forms stay with this service.
-    pub(crate) fn render(&self, status: StatusCode, title: &str, body: &Markup) -> Reply {
+    pub fn render(&self, status: StatusCode, title: &str, body: &Markup) -> Reply {
         let layout = html! {
             a.skip href="#page" { "Skip to the page" }
             header.shell {

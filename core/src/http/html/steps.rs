@@ -6,7 +6,7 @@ use crate::http::language::{Language, Texts};
 
 /// State of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Behind the reader.
     Done,
     /// It goes on here.
@@ -19,13 +19,13 @@ pub(crate) enum Step {
 
 /// The steps of a process, the current one marked: from left to right, or one below the other where
 /// the screen is too narrow for the longest words of all languages.
-pub(crate) fn stepper(texts: Texts, steps: &[(&str, Step)]) -> Markup {
+pub fn stepper(texts: Texts, steps: &[(&str, Step)]) -> Markup {
     html! { ol.stepper { (list_items(texts, steps)) } }
 }
 
 /// Steps to be done before something else can be, one below the other, for people at work: those
 /// pages are in English.
-pub(crate) fn checklist(steps: &[(&str, Step)]) -> Markup {
+pub fn checklist(steps: &[(&str, Step)]) -> Markup {
     html! { ol.checklist { (list_items(Language::English.texts(), steps)) } }
 }
 

@@ -23,7 +23,7 @@ impl Language {
 impl Texts {
     /// An amount for people, of one as the catalogue formats it (`1234.56 EUR`): with the language's
     /// decimal mark, and its mark between groups of three digits.
-    pub(crate) fn amount(self, formatted: &str) -> String {
+    pub fn amount(self, formatted: &str) -> String {
         let (number, unit) = formatted.split_at(formatted.find(' ').unwrap_or(formatted.len()));
         let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -135,7 +135,7 @@ impl Approver for Connector {}
 ///
 /// # Errors
 /// Without entropy, or when the database cannot be written.
-pub(crate) async fn issue_token(
+pub async fn issue_token(
     conn: &mut Connection,
     clock: &Clock,
     connector: &str,

@@ -32,7 +32,7 @@ impl CardElement {
     ///
     /// # Errors
     /// One sentence that names the member.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         if self.script_origin().is_none() {
             return Err("scriptUrl: an https URL, or http on loopback".to_owned());
         }

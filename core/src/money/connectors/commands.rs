@@ -83,7 +83,7 @@ impl CommandKind {
     }
 
     /// The kind by which a connector moves money, or else coins, in this direction.
-    pub(crate) const fn of_route(direction: Direction, is_money: bool) -> Self {
+    pub const fn of_route(direction: Direction, is_money: bool) -> Self {
         match (direction, is_money) {
             (Direction::In, true) => Self::PaymentCreate,
             (Direction::In, false) => Self::DepositAddress,
@@ -299,12 +299,12 @@ pub async fn enqueue(conn: &mut Connection, core: &Core, command: Command) -> Re
 }
 
 /// The context that a command's body is sealed for.
-pub(crate) fn body_context(client: Uuid, command: Uuid) -> String {
+pub fn body_context(client: Uuid, command: Uuid) -> String {
     format!("command/{client}/{command}")
 }
 
 /// The context that a command's result is sealed for.
-pub(crate) fn result_context(client: Uuid, command: Uuid) -> String {
+pub fn result_context(client: Uuid, command: Uuid) -> String {
     format!("command-result/{client}/{command}")
 }
 
@@ -312,7 +312,7 @@ pub(crate) fn result_context(client: Uuid, command: Uuid) -> String {
 ///
 /// # Errors
 /// When it cannot be opened, which is our fault.
-pub(crate) fn open(cipher: &TenantCipher<'_>, context: &str, sealed: &[u8]) -> Result<Value> {
+pub fn open(cipher: &TenantCipher<'_>, context: &str, sealed: &[u8]) -> Result<Value> {
     let plain = cipher.open(context, sealed)?;
     serde_json::from_slice(&plain).map_err(|e| Error::internal("read a command", e))
 }

@@ -191,7 +191,7 @@ fn canonical(document: &Value) -> String {
 }
 
 /// The context that a report is sealed for.
-pub(crate) fn report_context(report: uuid::Uuid) -> String {
+pub fn report_context(report: uuid::Uuid) -> String {
     format!("connector-event/{report}")
 }
 

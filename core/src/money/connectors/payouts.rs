@@ -27,7 +27,7 @@ use rampart_types::JsonDecimal;
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn command_payouts_and_transfers(
+pub async fn command_payouts_and_transfers(
     conn: &mut Connection,
     core: &Core,
     key: UserKey,

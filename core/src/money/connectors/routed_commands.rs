@@ -27,7 +27,7 @@ impl Core {
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn move_all(conn: &mut Connection) -> Result<(), sqlx::Error> {
+pub async fn move_all(conn: &mut Connection) -> Result<(), sqlx::Error> {
     for _ in 0..BATCHES_MAX {
         if move_batch(conn).await? < u64::from(MOVED_MAX) {
             break;

@@ -11,11 +11,11 @@
 //!   magic value
 //! - [`checks`]: its answers about cards and accounts, and identity checks; [`magic`]: about screenings
 
-pub(crate) mod checks;
+pub mod checks;
 pub(crate) mod magic;
-pub(crate) mod purchases;
-pub(crate) mod sales;
-pub(crate) mod timing;
+pub mod purchases;
+pub mod sales;
+pub mod timing;
 pub(crate) mod worker;
 
 use chrono::SecondsFormat;
@@ -23,7 +23,7 @@ use rampart_types::{ClientId, OrderKey};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-pub(crate) use self::timing::NAME;
+pub use self::timing::NAME;
 use super::commands::CommandKind;
 use super::events::{Report, Reporter, Stored, take_in};
 use super::lease::{Leased, NewLease, lease_one};
@@ -54,7 +54,7 @@ fn transaction_id(clock: &Clock) -> Result<String, NoEntropy> {
 ///
 /// # Errors
 /// The event's own.
-pub(crate) async fn unless_refused(
+pub async fn unless_refused(
     tx: Transaction<'_>,
     simulated: Result<Vec<Cause>, NotApplied>,
 ) -> Result<(Transaction<'_>, Vec<Cause>), NotApplied> {

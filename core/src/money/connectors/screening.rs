@@ -21,7 +21,7 @@ use crate::users::account::Account;
 
 /// The result of a screening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub enum Decision {
     /// Nothing is held against it.
     Clear,
     /// An operator has to look.
@@ -31,7 +31,7 @@ pub(crate) enum Decision {
 }
 
 rampart_types::named_values! {
-    pub(crate) Decision {
+    pub Decision {
         Clear = "clear",
         Review = "review",
         Block = "block",
@@ -232,7 +232,7 @@ async fn insert_of_person(
 ///
 /// # Errors
 /// Without entropy, or when the database cannot be used.
-pub(crate) async fn screen_changed(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
+pub async fn screen_changed(conn: &mut Connection, core: &Core, key: UserKey) -> Result<()> {
     let Some(account) = Account::load(conn, core, key).await? else { return Ok(()) };
     let tenant = core.snapshots.current().tenants.get(&key.client).cloned();
     let tenant = tenant.ok_or_else(|| Error::invariant("find the tenant of a screening"))?;
@@ -335,7 +335,7 @@ pub(super) async fn decided(conn: &mut Connection, core: &Core, finished: &Finis
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn cleared(
+pub async fn cleared(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

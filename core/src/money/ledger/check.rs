@@ -21,18 +21,22 @@ const PAGE_ROWS: i64 = 2_000;
 
 /// Something that is off, and its place.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    pub(crate) subject: String,
-    pub(crate) problem: Cow<'static, str>,
+pub struct Problem {
+    /// Order, payment or account that it is about.
+    pub subject: String,
+    /// The problem, for an operator.
+    pub problem: Cow<'static, str>,
 }
 
 /// A page of a check.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) checked: usize,
-    pub(crate) problems: Vec<Problem>,
+pub struct Page {
+    /// Rows that were checked.
+    pub checked: usize,
+    /// Problems found among them.
+    pub problems: Vec<Problem>,
     /// The begin of the next page; `None` after the last one.
-    pub(crate) next: Option<String>,
+    pub next: Option<String>,
 }
 
 /// Checks the page that begins behind `after`; orders come first, then entries, then the accounts at
@@ -40,7 +44,7 @@ pub(crate) struct Page {
 ///
 /// # Errors
 /// 422 for another `after` than a page's; the database's.
-pub(crate) async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
+pub async fn check(core: &Core, after: Option<&str>) -> Result<Page> {
     let unknown = || Denial::unprocessable("after: the `next` of the page before");
     let parse = |id: &str| id.parse::<Uuid>().map_err(|_| unknown());
     match after.map(|after| after.split_once('/')) {

@@ -17,14 +17,11 @@ pub(crate) struct Sum {
 
 /// The sums of the entries of an order. They hold as long as the order's row is locked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Position(Vec<Sum>);
+pub struct Position(Vec<Sum>);
 
 impl Position {
     /// The position of an order.
-    pub(crate) async fn of_order(
-        conn: &mut Connection,
-        key: OrderKey,
-    ) -> Result<Self, sqlx::Error> {
+    pub async fn of_order(conn: &mut Connection, key: OrderKey) -> Result<Self, sqlx::Error> {
         Self::of_number(conn, key.client, key.order.number()).await
     }
 
@@ -102,7 +99,7 @@ impl Position {
     }
 
     /// The credit of a kind in a currency: what we owe there, or zero.
-    pub(crate) fn owed(&self, kind: AccountKind, currency: &str) -> Decimal {
+    pub fn owed(&self, kind: AccountKind, currency: &str) -> Decimal {
         (-self.sum(kind, currency)).max(Decimal::ZERO)
     }
 
@@ -137,7 +134,7 @@ impl Position {
     }
 
     /// True if the order's fiat and coins have been exchanged.
-    pub(crate) fn is_executed(&self, currency: &str) -> bool {
+    pub fn is_executed(&self, currency: &str) -> bool {
         !self.sum(AccountKind::Conversion, currency).is_zero()
     }
 }

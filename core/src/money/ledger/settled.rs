@@ -102,7 +102,7 @@ async fn settle_without_order(core: &Core) -> Result<bool> {
 
 /// The last settled entry. A statement compares entries with the one that it sees itself, and besides
 /// with this one, as a bound value: Postgres then expects few.
-pub(crate) async fn place(conn: &mut Connection) -> Result<Uuid, sqlx::Error> {
+pub async fn place(conn: &mut Connection) -> Result<Uuid, sqlx::Error> {
     sqlx::query_scalar!("select settled_place from ledger_check").fetch_one(conn).await
 }
 

@@ -18,7 +18,7 @@ use rampart_types::OrderKey;
 ///
 /// # Errors
 /// As an event's; an order that cannot be completed stays as it is.
-pub(crate) async fn catch_up(
+pub async fn catch_up(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,
@@ -61,7 +61,7 @@ pub(crate) async fn catch_up(
 ///
 /// # Errors
 /// As an event's.
-pub(crate) async fn hold_if_taken_back(
+pub async fn hold_if_taken_back(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,

@@ -55,7 +55,7 @@ pub(super) async fn hold(conn: &mut Connection, report: &Report) -> Result<(), s
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn hold_for_order(
+pub async fn hold_for_order(
     conn: &mut Connection,
     connector: &str,
     reference: &str,

@@ -22,7 +22,7 @@ use rampart_types::OrderId;
 /// # Errors
 /// 404 without such a payment or order; 409 when the payment is not in suspense any more, its
 /// provider has taken it back or given it back, or the order does not wait for it.
-pub(crate) async fn match_to(
+pub async fn match_to(
     conn: &mut Connection,
     core: &Core,
     payment: Uuid,

@@ -283,6 +283,6 @@ async fn keep_report(
 }
 
 /// The context that a report is sealed for.
-pub(crate) fn report_context(client: ClientId, payment: Uuid) -> String {
+pub fn report_context(client: ClientId, payment: Uuid) -> String {
     format!("payment_report/{client}/{payment}")
 }

@@ -12,7 +12,7 @@ use crate::platform::db::Connection;
 ///
 /// # Errors
 /// The database's.
-pub(crate) async fn refunds_of_order(
+pub async fn refunds_of_order(
     conn: &mut Connection,
     order: i64,
     currency: &str,

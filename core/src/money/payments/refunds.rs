@@ -111,25 +111,31 @@ async fn command(conn: &mut Connection, core: &Core, refund: &Refund<'_>, id: Uu
 
 /// An operator's decision to give a payment back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decision<'a> {
-    pub(crate) payment: Uuid,
+pub struct Decision<'a> {
+    /// Payment that is given back.
+    pub payment: Uuid,
     /// In whole smallest units of the payment's currency; `None` is all that is left of it.
-    pub(crate) amount: Option<Decimal>,
-    pub(crate) reason: &'a str,
-    pub(crate) actor: &'a str,
+    pub amount: Option<Decimal>,
+    /// Reason, for the record.
+    pub reason: &'a str,
+    /// Operator who decided.
+    pub actor: &'a str,
 }
 
 /// A refund that was asked for.
 #[derive(Debug)]
-pub(crate) struct Requested {
-    pub(crate) id: Uuid,
-    pub(crate) amount: Decimal,
+pub struct Requested {
+    /// Its id.
+    pub id: Uuid,
+    /// Amount in whole smallest units of the currency.
+    pub amount: Decimal,
     /// The amount, and what was asked for of the payment before, or what operators give back of its
     /// order in all if that is more.
-    pub(crate) all: Decimal,
-    pub(crate) currency: String,
+    pub all: Decimal,
+    /// Code of its currency.
+    pub currency: String,
     /// Causes of changes of the order's state, to be counted after the commit.
-    pub(crate) causes: Vec<Cause>,
+    pub causes: Vec<Cause>,
 }
 
 /// Sets aside what is to be given back of a payment. An order in progress waits from then on.
@@ -137,7 +143,7 @@ pub(crate) struct Requested {
 /// # Errors
 /// 404 without such a payment; 409 when nothing came in by it, less is left of it, its provider has
 /// taken it back or given it back, or its coins have left.
-pub(crate) async fn decide(
+pub async fn decide(
     conn: &mut Connection,
     core: &Core,
     decision: &Decision<'_>,
@@ -192,7 +198,7 @@ pub(crate) async fn decide(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn refundable(conn: &mut Connection, payment: Uuid) -> Result<Decimal> {
+pub async fn refundable(conn: &mut Connection, payment: Uuid) -> Result<Decimal> {
     let stored = StoredPayment::find(conn, payment).await?;
     let Some(stored) = stored.filter(|stored| stored.kind.is_arrival()) else {
         return Ok(Decimal::ZERO);
@@ -244,7 +250,7 @@ async fn owed_in(
 ///
 /// # Errors
 /// Those of [`decide`].
-pub(crate) async fn rehearse(core: &Core, decision: &Decision<'_>) -> Result<Requested> {
+pub async fn rehearse(core: &Core, decision: &Decision<'_>) -> Result<Requested> {
     let mut tx = core.db.begin().await?;
     let requested = decide(&mut tx, core, decision).await?;
     tx.rollback().await?;

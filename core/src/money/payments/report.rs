@@ -8,7 +8,7 @@ use crate::trading::orders::state::Cause;
 use rampart_types::{ClientId, OrderId};
 
 /// Longest reference of a provider, in characters.
-pub(crate) const REFERENCE_CHARS_MAX: usize = rampart_statement::REFERENCE_CHARS_MAX;
+pub const REFERENCE_CHARS_MAX: usize = rampart_statement::REFERENCE_CHARS_MAX;
 /// Largest raw report, in bytes.
 pub(crate) const RAW_BYTES_MAX: usize = 64 * 1024;
 

@@ -77,7 +77,7 @@ pub(crate) async fn store(
 }
 
 /// The connector of what operators report.
-pub(crate) const MANUAL: &str = "manual";
+pub const MANUAL: &str = "manual";
 
 /// The connector of what an order's change of state reports by itself.
 pub(crate) fn connector_of(actor: &str) -> &'static str {
@@ -89,7 +89,7 @@ pub(crate) fn connector_of(actor: &str) -> &'static str {
 
 /// The code that the books use for a currency or an asset, and `true` for coins. What the catalogue
 /// does not know keeps its own name.
-pub(crate) fn currency_of(core: &Core, text: &str) -> (String, bool) {
+pub fn currency_of(core: &Core, text: &str) -> (String, bool) {
     match known_currency(core, text) {
         Some(currency) => (currency.code().to_string(), currency.crypto.is_some()),
         None => (text.to_owned(), text.contains('/')),
@@ -101,7 +101,7 @@ pub(crate) fn currency_of(core: &Core, text: &str) -> (String, bool) {
 ///
 /// # Errors
 /// 422.
-pub(crate) fn check_decimals(core: &Core, amount: Decimal, text: &str) -> Result<(), Denial> {
+pub fn check_decimals(core: &Core, amount: Decimal, text: &str) -> Result<(), Denial> {
     let by_iso = || fiat_exponent(text.parse().ok()?);
     let decimals = known_currency(core, text).map(|currency| currency.decimals).or_else(by_iso);
     if decimals.is_some_and(|most| !fits_decimals(amount, most)) {

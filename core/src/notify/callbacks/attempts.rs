@@ -14,24 +14,24 @@ const ATTEMPTS_MAX: i64 = 50;
 /// An attempt to deliver an event.
 #[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DeliveryAttempt {
+pub struct DeliveryAttempt {
     /// When it was sent; in seconds since 1970, its `webhook-timestamp`.
-    pub(crate) sent_at: DateTime<Utc>,
+    pub sent_at: DateTime<Utc>,
     /// Time until its answer or its failure, in milliseconds.
-    pub(crate) took_ms: i32,
+    pub took_ms: i32,
     /// Status of the answer, if the partner's host answered.
-    pub(crate) status: Option<i16>,
+    pub status: Option<i16>,
     /// Failure, as `lastError`; null if it was accepted.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
     /// Beginning of the answer's body; null without an answer.
-    pub(crate) answer: Option<String>,
+    pub answer: Option<String>,
 }
 
 /// Attempts on record, newest first.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn attempts(
+pub async fn attempts(
     conn: &mut Connection,
     client: ClientId,
     delivery: DeliveryId,

@@ -60,7 +60,7 @@ impl Core {
     }
 
     /// Delivers until `stop` is true.
-    pub(crate) async fn deliver(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+    pub async fn deliver(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let mut dispatcher = Dispatcher::new(self);
         dispatcher.beat();
         let mut ticks = interval(POLL);

@@ -8,11 +8,11 @@ use crate::platform::error::Result;
 use rampart_types::{ClientId, DeliveryId, WebhookEndpointId};
 
 /// Most deliveries that one call sends again, the oldest ones.
-pub(crate) const RESENT_MAX: i64 = 1_000;
+pub const RESENT_MAX: i64 = 1_000;
 
 /// The outcome of a call that sends one delivery again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resent {
+pub enum Resent {
     /// It is due now.
     Due,
     /// There is none of this id, or its event is archived: nothing is left to send.
@@ -25,18 +25,19 @@ pub(crate) enum Resent {
 
 /// A delivery whose event is kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KeptDelivery {
+pub struct KeptDelivery {
     client_id: Uuid,
-    pub(crate) delivery_id: Uuid,
+    /// Its id.
+    pub delivery_id: Uuid,
     /// False if its endpoint is removed or switched off. A callback has none.
-    pub(crate) is_open: bool,
+    pub is_open: bool,
 }
 
 /// Those of these deliveries whose events are kept.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn kept(conn: &mut Connection, deliveries: &[Uuid]) -> Result<Vec<KeptDelivery>> {
+pub async fn kept(conn: &mut Connection, deliveries: &[Uuid]) -> Result<Vec<KeptDelivery>> {
     let kept = sqlx::query_as!(
         KeptDelivery,
         r#"
@@ -60,7 +61,7 @@ pub(crate) async fn kept(conn: &mut Connection, deliveries: &[Uuid]) -> Result<V
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn resend(
+pub async fn resend(
     conn: &mut Connection,
     client: ClientId,
     delivery: DeliveryId,
@@ -90,7 +91,7 @@ pub(crate) async fn resend(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn resend_since(
+pub async fn resend_since(
     conn: &mut Connection,
     client: ClientId,
     endpoint: WebhookEndpointId,

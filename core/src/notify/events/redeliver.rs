@@ -68,7 +68,7 @@ impl Endpoint for V2 {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn redeliver(
+pub async fn redeliver(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -133,7 +133,7 @@ pub struct Redelivered {
     #[serde(flatten)]
     event: LoggedEvent,
     /// Deliveries that are pending now; 0 when the event has neither a callback nor an endpoint.
-    pub(crate) deliveries: i64,
+    pub deliveries: i64,
 }
 
 /// Another partner's event is reported as unknown, too.

@@ -45,7 +45,7 @@ impl endpoint::Endpoint for V2 {
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn endpoints(conn: &mut Connection, client: ClientId) -> Result<Vec<Endpoint>> {
+pub async fn endpoints(conn: &mut Connection, client: ClientId) -> Result<Vec<Endpoint>> {
     let endpoints = sqlx::query_as!(
         Endpoint,
         r#"

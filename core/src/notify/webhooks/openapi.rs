@@ -21,7 +21,7 @@ Refuse a request whose signature does not fit, \
 or whose time is long ago.";
 
 /// The one webhook: an event.
-pub(crate) fn openapi() -> Value {
+pub fn openapi() -> Value {
     let header = |name, about| {
         json!({
             "name": name, "in": "header", "required": true, "description": about,

@@ -89,9 +89,10 @@ impl endpoint::Endpoint for V2 {
 /// An endpoint about to be registered.
 #[derive(Debug)]
 pub struct NewEndpoint {
-    pub(crate) url: CallbackUrl,
+    /// Address that is called.
+    pub url: CallbackUrl,
     /// `None` subscribes to every event.
-    pub(crate) events: Option<Vec<String>>,
+    pub events: Option<Vec<String>>,
 }
 
 /// Reads a non-empty list of known types, without duplicates.
@@ -118,7 +119,7 @@ enum InsertOutcome {
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
-pub(crate) async fn insert(
+pub async fn insert(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

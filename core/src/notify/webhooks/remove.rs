@@ -48,7 +48,7 @@ impl endpoint::Endpoint for V2 {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn remove(
+pub async fn remove(
     conn: &mut Connection,
     client: ClientId,
     id: WebhookEndpointId,

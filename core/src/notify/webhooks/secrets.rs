@@ -20,7 +20,7 @@ const EARLIER_MAX: i64 = 4;
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
-pub(crate) async fn rotate(
+pub async fn rotate(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -82,7 +82,7 @@ pub(crate) async fn rotate(
 }
 
 /// The context that a secret is sealed for.
-pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
+pub fn secret_context(client: Uuid, secret: Uuid) -> String {
     format!("webhook_endpoint_secret/{client}/{secret}")
 }
 

@@ -14,7 +14,7 @@ use rampart_types::{ClientId, EventId, WebhookEndpointId};
 ///
 /// # Errors
 /// Without entropy; when the database cannot be written.
-pub(crate) async fn send(
+pub async fn send(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,

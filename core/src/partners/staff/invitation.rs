@@ -19,11 +19,11 @@ const INVITATION_LIFETIME: TimeDelta = TimeDelta::days(3);
 /// Lifetime of a link for a forgotten password.
 const RESET_LIFETIME: TimeDelta = TimeDelta::hours(1);
 /// Lengths of a password, in characters.
-pub(crate) const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=128;
+pub const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=128;
 
 /// The outcome of an invitation.
 #[derive(Debug)]
-pub(crate) enum Invited {
+pub enum Invited {
     /// Its mail is on the way.
     Sent(StaffId),
     /// The address belongs to a member already.
@@ -34,7 +34,7 @@ pub(crate) enum Invited {
 
 /// Invites an address, once more if its first invitation was not accepted. Invitations sent before
 /// are void.
-pub(crate) async fn invite(
+pub async fn invite(
     conn: &mut Connection,
     core: &Core,
     tenant: &Tenant,
@@ -106,7 +106,7 @@ async fn is_member(
 
 /// Mails a link to set another password. The work is the same for an unknown address: a mail is
 /// written and withheld.
-pub(crate) async fn mail_reset_link(
+pub async fn mail_reset_link(
     conn: &mut Connection,
     core: &Core,
     tenant: &Tenant,
@@ -183,7 +183,7 @@ impl Link {
 }
 
 /// The client of a link that can be used: it is unused and has not expired.
-pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>> {
+pub async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>> {
     let Some(client) = opaque::parse_client(token) else { return Ok(None) };
     let found = sqlx::query_scalar!(
         "select staff_id from staff_token where client_id = $1 and token_digest = $2 \
@@ -201,7 +201,7 @@ pub(crate) async fn usable(core: &Core, token: &str) -> Result<Option<ClientId>>
 ///
 /// # Errors
 /// When the password cannot be hashed or the database cannot be written.
-pub(crate) async fn set_password(
+pub async fn set_password(
     core: &Core,
     token: &str,
     password: Secret,

@@ -12,7 +12,7 @@ use rampart_types::{ClientId, StaffId};
 /// Gives the member a new secret, which is not in use before its first code is shown. `None` while
 /// another one is in use, or when the member has another password than the one whose hash was
 /// verified.
-pub(crate) async fn begin(
+pub async fn begin(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -36,7 +36,7 @@ pub(crate) async fn begin(
 }
 
 /// Puts the secret in use if the code is one of its own.
-pub(crate) async fn confirm(
+pub async fn confirm(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -58,7 +58,7 @@ pub(crate) async fn confirm(
 }
 
 /// Takes the second factor away if the code is one of its own.
-pub(crate) async fn remove(
+pub async fn remove(
     conn: &mut Connection,
     core: &Core,
     client: ClientId,
@@ -81,7 +81,7 @@ pub(crate) async fn remove(
 
 /// Ends the member's sessions but the one in which the second factor was changed, and tells the member
 /// by mail.
-pub(crate) async fn follow_change(
+pub async fn follow_change(
     conn: &mut Connection,
     core: &Core,
     session: &Session,

@@ -17,19 +17,23 @@ use crate::platform::sweeps::{DELETED_MAX, delete_expired};
 use rampart_types::{ClientId, EmailAddress, StaffId};
 
 /// Lifetime of a session, in seconds: a working day.
-pub(crate) const SESSION_SECONDS: i32 = 12 * 3_600;
+pub const SESSION_SECONDS: i32 = 12 * 3_600;
 /// Most sessions of one member; the oldest one ends.
 const SESSIONS_MAX: i64 = 20;
 
 /// A session whose cookie a request has shown.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) client: Client,
-    pub(crate) staff: StaffId,
-    pub(crate) email: EmailAddress,
-    pub(crate) role: StaffRole,
+pub struct Session {
+    /// Partner of the staff member.
+    pub client: Client,
+    /// The staff member.
+    pub staff: StaffId,
+    /// E-mail address of the staff member.
+    pub email: EmailAddress,
+    /// Role in the portal.
+    pub role: StaffRole,
     /// True if a code is asked for besides the password.
-    pub(crate) has_second_factor: bool,
+    pub has_second_factor: bool,
     cookie: Secret,
 }
 
@@ -80,7 +84,7 @@ impl Session {
     }
 
     /// The session of a cookie; `None` when it is unknown or has ended, or its partner is suspended.
-    pub(crate) async fn find(core: &Core, cookie: &str, request_id: &str) -> Result<Option<Self>> {
+    pub async fn find(core: &Core, cookie: &str, request_id: &str) -> Result<Option<Self>> {
         let Some(client) = opaque::parse_client(cookie) else { return Ok(None) };
         let Some(client) = Client::for_page(core, client, request_id) else { return Ok(None) };
         let row = sqlx::query!(
@@ -109,7 +113,7 @@ impl Session {
 
     /// Locks it and the partner's staff until the transaction ends; the member's role. `None` when it
     /// has ended, or the member is gone.
-    pub(crate) async fn lock(&self, conn: &mut Connection) -> Result<Option<StaffRole>> {
+    pub async fn lock(&self, conn: &mut Connection) -> Result<Option<StaffRole>> {
         lock_staff(conn, self.client.id()).await?;
         let role = sqlx::query_scalar!(
             "select m.role from staff_session s join staff_member m using (client_id, staff_id) \
@@ -138,16 +142,20 @@ impl Session {
     }
 
     /// The token of its forms.
-    pub(crate) fn form_token(&self) -> String {
+    pub fn form_token(&self) -> String {
         sign(self.cookie.expose(), "staff form")
     }
 
     /// True if a form of this session's own sent this token.
-    pub(crate) fn is_own_form(&self, token: &str) -> bool {
+    pub fn is_own_form(&self, token: &str) -> bool {
         constant_time_eq(token.as_bytes(), self.form_token().as_bytes())
     }
 
-    pub(crate) async fn end(&self, core: &Core) -> Result<()> {
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub async fn end(&self, core: &Core) -> Result<()> {
         sqlx::query!(
             "delete from staff_session where client_id = $1 and session_digest = $2",
             self.client.id().uuid(),
@@ -160,7 +168,7 @@ impl Session {
 }
 
 /// The token of one form, by its nonce, that a browser with this cookie gets without a session.
-pub(crate) fn visitor_form_token(cookie: &str, nonce: &str) -> String {
+pub fn visitor_form_token(cookie: &str, nonce: &str) -> String {
     format!("{nonce}.{}", sign(cookie, &format!("visitor form/{nonce}")))
 }
 

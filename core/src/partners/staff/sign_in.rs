@@ -25,7 +25,7 @@ const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 
 /// The outcome of an attempt.
 #[derive(Debug)]
-pub(crate) enum SignIn {
+pub enum SignIn {
     /// The value of the new session's cookie.
     Done(String),
     /// The password is right, and a code is needed besides.
@@ -39,7 +39,7 @@ pub(crate) enum SignIn {
 ///
 /// # Errors
 /// Code 920 after too many attempts; when the database cannot be used.
-pub(crate) async fn sign_in(
+pub async fn sign_in(
     core: &Core,
     client: &Client,
     email: &EmailAddress,
@@ -84,7 +84,7 @@ pub(crate) async fn sign_in(
 ///
 /// # Errors
 /// Code 920 after too many attempts for the address; when the database cannot be used.
-pub(crate) async fn verify_password(
+pub async fn verify_password(
     core: &Core,
     session: &Session,
     password: Secret,
@@ -108,7 +108,7 @@ pub(crate) async fn verify_password(
 ///
 /// # Errors
 /// Code 920 after too many for the address.
-pub(crate) async fn count_mail(
+pub async fn count_mail(
     conn: &mut Connection,
     core: &Core,
     client: &Client,
@@ -125,7 +125,7 @@ pub(crate) async fn count_mail(
 ///
 /// # Errors
 /// Code 920 after too many.
-pub(crate) async fn count_unknown(
+pub async fn count_unknown(
     core: &Core,
     partner: &str,
     email: &EmailAddress,
@@ -139,7 +139,7 @@ pub(crate) async fn count_unknown(
 ///
 /// # Errors
 /// Code 920 after too many for the address.
-pub(crate) async fn count_unknown_mail(
+pub async fn count_unknown_mail(
     conn: &mut Connection,
     core: &Core,
     partner: &str,
@@ -159,7 +159,7 @@ pub(crate) async fn count_unknown_mail(
 ///
 /// # Errors
 /// Code 920 after too many.
-pub(crate) async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
+pub async fn count_code(core: &Core, client: &Client, staff: StaffId) -> Result<()> {
     let staff = staff.to_string();
     count(core, client, &staff, "code", core.settings.ratelimit.login).await?;
     count(core, client, &staff, "codes-of-a-day", DAY_QUOTA).await

@@ -56,9 +56,11 @@ impl ChainedRow<'_> {
 
 /// A place in the chain: the MAC there stands for every row up to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Anchor {
-    pub(crate) position: i64,
-    pub(crate) mac: Vec<u8>,
+pub struct Anchor {
+    /// Position of the last row that it covers.
+    pub position: i64,
+    /// MAC of that row.
+    pub mac: Vec<u8>,
 }
 
 impl Anchor {
@@ -84,7 +86,7 @@ impl Anchor {
 #[derive(Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "AuditBreak")]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Break {
+pub struct Break {
     /// Its place in the chain.
     pub(super) position: i64,
     /// The finding, in words.
@@ -93,17 +95,17 @@ pub(crate) struct Break {
 
 /// The result of a verification.
 #[derive(Debug)]
-pub(crate) struct Verified {
+pub struct Verified {
     /// The last row that is archived; zero if none is.
-    pub(crate) archived: i64,
+    pub archived: i64,
     /// Rows that hold.
-    pub(crate) rows: i64,
+    pub rows: i64,
     /// The last one that does.
-    pub(crate) end: Anchor,
+    pub end: Anchor,
     /// True if that is the end of the chain.
-    pub(crate) complete: bool,
+    pub complete: bool,
     /// The first place that does not hold.
-    pub(crate) broken: Option<Break>,
+    pub broken: Option<Break>,
 }
 
 impl Verified {
@@ -113,7 +115,7 @@ impl Verified {
 }
 
 /// Verifies the rows behind `start`, at most `rows_max`; where that is archived, the first ones left.
-pub(crate) async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<Verified> {
+pub async fn verify(core: &Core, start: Anchor, rows_max: i64) -> Result<Verified> {
     let mut tx = core.db.begin().await?;
     sqlx::query!("set transaction isolation level repeatable read, read only")
         .execute(&mut *tx)

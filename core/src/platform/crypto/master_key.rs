@@ -251,7 +251,7 @@ impl MasterKey {
     }
 
     /// True if a value is sealed under the key in use.
-    pub(crate) fn is_current(&self, sealed: &[u8]) -> bool {
+    pub fn is_current(&self, sealed: &[u8]) -> bool {
         sealed.starts_with(&self.prefix())
     }
 

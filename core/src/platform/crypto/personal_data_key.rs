@@ -12,7 +12,7 @@ use crate::platform::error::Result;
 
 /// Seals and opens the personal values of one user.
 #[derive(Debug)]
-pub(crate) struct PersonalDataKey {
+pub struct PersonalDataKey {
     key: DataKey,
     owner: UserKey,
 }
@@ -94,6 +94,6 @@ impl PersonalDataKey {
 }
 
 /// The context that a user's key is sealed for.
-pub(crate) fn key_context(UserKey { client, user }: UserKey) -> String {
+pub fn key_context(UserKey { client, user }: UserKey) -> String {
     format!("end_user/key/{client}/{user}")
 }

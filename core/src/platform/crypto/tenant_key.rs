@@ -80,7 +80,7 @@ impl TenantKey {
 }
 
 /// The context that a tenant's key is wrapped for.
-pub(crate) fn tenant_key_context(client: ClientId) -> String {
+pub fn tenant_key_context(client: ClientId) -> String {
     format!("tenant_key/{client}")
 }
 
@@ -151,7 +151,7 @@ impl<'a> TenantCipher<'a> {
     ///
     /// # Errors
     /// As [`TenantCipher::seal`].
-    pub(crate) fn seal_twice(&self, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
+    pub fn seal_twice(&self, context: &str, plain: &[u8]) -> Result<Vec<u8>> {
         let once = self.seal(context, plain)?;
         if !is_of_tenant_key(&once) {
             return Ok(once);
@@ -221,7 +221,7 @@ impl<'a> TenantCipher<'a> {
     }
 
     /// True if a value is sealed as [`TenantCipher::seal_twice`] seals new ones.
-    pub(crate) fn is_current_twice(&self, sealed: &[u8]) -> bool {
+    pub fn is_current_twice(&self, sealed: &[u8]) -> bool {
         match self.usable() {
             Some(_) => {
                 let twice = sealed.strip_prefix(TWICE_MARK);

@@ -19,10 +19,7 @@ tokio::task_local! {
 }
 
 /// Runs the work of a call by this operator: its statements hold no more connections than their share.
-pub(crate) fn run_for_operator<F: Future>(
-    identity: Arc<str>,
-    work: F,
-) -> impl Future<Output = F::Output> {
+pub fn run_for_operator<F: Future>(identity: Arc<str>, work: F) -> impl Future<Output = F::Output> {
     OPERATOR.scope(identity, work)
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn is_canceled(error: &sqlx::Error) -> bool {
 }
 
 /// An error that may say that nothing happened, and that the same may be tried again.
-pub(crate) trait Retryable {
+pub trait Retryable {
     /// Nothing happened, and another try may succeed.
     fn is_retryable(&self) -> bool;
 }

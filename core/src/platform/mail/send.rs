@@ -26,7 +26,7 @@ use crate::platform::settings;
 use rampart_types::ClientId;
 
 /// Most mails claimed at once.
-pub(crate) const CLAIMED_MAX: usize = 16;
+pub const CLAIMED_MAX: usize = 16;
 /// Most mails that an edge sends concurrently.
 const CONCURRENCY_MAX: usize = 4;
 /// Timeout of one SMTP command.
@@ -35,7 +35,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const MAIL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest time of sending all mails of one claim.
-pub(crate) const SENDING_MAX: Duration =
+pub const SENDING_MAX: Duration =
     Duration::from_secs(CLAIMED_MAX.div_ceil(CONCURRENCY_MAX) as u64 * MAIL_TIMEOUT.as_secs());
 /// Duration of a claim.
 const LEASE: TimeDelta = TimeDelta::minutes(10);

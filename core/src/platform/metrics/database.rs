@@ -9,7 +9,7 @@ use crate::Core;
 
 /// The meters of one pool of connections.
 #[derive(Clone, Debug)]
-pub(crate) struct PoolMeters {
+pub struct PoolMeters {
     wait: Histogram,
     statements: Histogram,
     partner_wait: Histogram,

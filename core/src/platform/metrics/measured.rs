@@ -5,16 +5,26 @@ use std::sync::{Arc, Mutex};
 
 /// A measurement by a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Measurement {
+pub enum Measurement {
+    /// Verification of the audit chain.
     Audit,
+    /// Queues in the database.
     Backlogs,
+    /// Check of the books.
     Books,
+    /// Open commands for connectors.
     Commands,
+    /// Silence of connectors.
     Connectors,
+    /// Free deposit addresses.
     DepositAddresses,
+    /// Drift of the configuration.
     Drift,
+    /// Ages of open orders.
     OrderAges,
+    /// Numbers of open orders.
     OrderCounts,
+    /// Payments that wait for an operator.
     Payments,
 }
 

@@ -17,7 +17,7 @@ const AGE_MAX: Duration = Duration::from_secs(20 * 60);
 
 impl Core {
     /// Notes that a measurement has succeeded, before its gauges are set: they are shown from here on.
-    pub(crate) fn measured(&self, measurement: Measurement) {
+    pub fn measured(&self, measurement: Measurement) {
         self.found(measurement, None);
     }
 

@@ -12,7 +12,7 @@ use crate::platform::crypto::personal_data_key::PersonalDataKey;
 use crate::platform::error::{Error, Result};
 
 /// An object as it is stored.
-pub(crate) struct SealedObject {
+pub struct SealedObject {
     id: Uuid,
     length: usize,
     source: Box<dyn Read + Send>,
@@ -34,7 +34,7 @@ impl SealedObject {
     ///
     /// # Errors
     /// When it belongs to another user or was altered.
-    pub(crate) fn open(self, personal_key: &PersonalDataKey) -> Result<Vec<u8>> {
+    pub fn open(self, personal_key: &PersonalDataKey) -> Result<Vec<u8>> {
         let location = location(self.id);
         self.read(|header| personal_key.open_key(&location, header))
     }
@@ -43,7 +43,7 @@ impl SealedObject {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub(crate) fn open_by_key(self, key: DataKey) -> Result<Vec<u8>> {
+    pub fn open_by_key(self, key: DataKey) -> Result<Vec<u8>> {
         self.read(|_| Ok(key))
     }
 

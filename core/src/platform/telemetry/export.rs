@@ -264,7 +264,7 @@ fn traces_url(endpoint: &str) -> Option<Url> {
 
 impl Telemetry {
     /// Sends spans to the collector until `stop` is true.
-    pub(crate) async fn export(&self, stop: watch::Receiver<bool>) {
+    pub async fn export(&self, stop: watch::Receiver<bool>) {
         if let Some(exporter) = &self.exporter {
             exporter.run(stop).await;
         }

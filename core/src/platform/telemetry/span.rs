@@ -203,7 +203,7 @@ impl TraceScope {
     }
 
     /// The id of the first span's trace, for a log line.
-    pub(crate) fn trace_id(&self) -> Option<String> {
+    pub fn trace_id(&self) -> Option<String> {
         self.context().map(TraceContext::trace_id)
     }
 

@@ -18,24 +18,25 @@ use rampart_types::ClientId;
 
 /// The outputs of a version beside those of the active one.
 #[derive(Debug)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// The active version; `None` with the built-in rule, whose outputs are not compared.
-    pub(crate) active: Option<i64>,
+    pub active: Option<i64>,
     /// By request, newest first.
-    pub(crate) requests: Vec<ComparedRequest>,
+    pub requests: Vec<ComparedRequest>,
 }
 
 /// One recorded request and both outputs.
 #[derive(Debug)]
-pub(crate) struct ComparedRequest {
-    pub(crate) outcome: ComparedOutcome,
+pub struct ComparedRequest {
+    /// Comparison of both outputs.
+    pub outcome: ComparedOutcome,
     /// `input`, `active` and `candidate`, as of a shadow run.
-    pub(crate) detail: Value,
+    pub detail: Value,
 }
 
 /// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ComparedOutcome {
+pub enum ComparedOutcome {
     /// There is no active version.
     Uncompared,
     /// The outputs are equal.
@@ -51,7 +52,7 @@ pub(crate) enum ComparedOutcome {
 /// # Errors
 /// [`LifecycleError::NotFound`] without the version, [`LifecycleError::Conflict`] while nothing is
 /// recorded or another comparison of this partner runs on this edge.
-pub(crate) async fn compare(
+pub async fn compare(
     core: &Core,
     target: Target<'_>,
     version: i64,

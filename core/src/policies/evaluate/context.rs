@@ -13,7 +13,7 @@ pub(crate) const NS_PER_MS: u64 = 1_000_000;
 const MS_PER_SECOND: u64 = 1_000;
 
 /// Facts about a call that the request's type has no member for, by their keys.
-pub(crate) type Attributes = BTreeMap<String, String>;
+pub type Attributes = BTreeMap<String, String>;
 
 /// The context of a call that no request waits for. A policy cannot tell it from a live one: its id is
 /// a UUIDv7 of that second, as the edge makes them. The same `seed` gives the same context.

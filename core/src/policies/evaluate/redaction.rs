@@ -18,7 +18,7 @@ pub(crate) fn redacted(message: &str) -> String {
 
 /// The details `{input, active, candidate}` of a comparison. Without an input, the request may name a
 /// person: the answers then have no member that a policy could have copied from it.
-pub(crate) fn redacted_comparison(mut detail: Value) -> Value {
+pub fn redacted_comparison(mut detail: Value) -> Value {
     if detail["input"].is_null() {
         for answer in ["active", "candidate"] {
             if let Some(answer) = detail.get_mut(answer) {

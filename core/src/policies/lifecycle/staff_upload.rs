@@ -18,10 +18,10 @@ use crate::policies::manifest::{self, digest_hex};
 use rampart_types::{ClientId, StaffId};
 
 /// Most uploads of one partner's staff in 24 hours.
-pub(crate) const STAFF_UPLOADS_MAX: i64 = 20;
+pub const STAFF_UPLOADS_MAX: i64 = 20;
 /// Most uploads of one partner's staff in 24 hours that could not be examined: they do not count among the
 /// others, and cost this side as much.
-pub(crate) const UNEXAMINED_MAX: i64 = 20;
+pub const UNEXAMINED_MAX: i64 = 20;
 /// Refused uploads of a partner that are listed: the newest.
 const REFUSED_MAX: i64 = 20;
 /// Time beyond the longest examination after which an upload without a result does not hold up the next
@@ -32,15 +32,16 @@ const RECORDED_DAYS: i32 = 90;
 
 /// The operators' terms for uploads of a partner's staff.
 #[derive(Debug)]
-pub(crate) struct UploadTerms {
-    pub(crate) allowed: bool,
+pub struct UploadTerms {
+    /// True if staff may upload.
+    pub allowed: bool,
     /// True if a manifest that an operator has signed must come with the component.
-    pub(crate) signature_required: bool,
+    pub signature_required: bool,
 }
 
 impl UploadTerms {
     /// The terms of a partner.
-    pub(crate) async fn find(core: &Core, conn: &mut Connection, client: ClientId) -> Result<Self> {
+    pub async fn find(core: &Core, conn: &mut Connection, client: ClientId) -> Result<Self> {
         let allowed = sqlx::query_scalar!(
             "select policy_upload_allowed from client where client_id = $1",
             client.uuid(),
@@ -54,7 +55,7 @@ impl UploadTerms {
 
 /// The result of an upload.
 #[derive(Debug)]
-pub(crate) enum StaffUpload {
+pub enum StaffUpload {
     /// Stored as the version of this number, inactive.
     Stored(i64),
     /// Refused, with the id of its record.
@@ -76,7 +77,7 @@ pub(crate) enum StaffUpload {
 ///
 /// # Errors
 /// When the database cannot be used, or the host cannot examine anything.
-pub(crate) async fn upload_by_staff(
+pub async fn upload_by_staff(
     core: &Core,
     tx: Transaction<'_>,
     target: Target<'_>,
@@ -224,20 +225,27 @@ async fn end(conn: &mut Connection, client: ClientId, id: Uuid, ending: Ending<'
 
 /// An upload that was refused.
 #[derive(Debug)]
-pub(crate) struct RefusedUpload {
-    pub(crate) id: Uuid,
-    pub(crate) staff: StaffId,
-    pub(crate) kind: String,
-    pub(crate) digest: String,
-    pub(crate) size: i64,
+pub struct RefusedUpload {
+    /// Its id.
+    pub id: Uuid,
+    /// Staff member who uploaded it.
+    pub staff: StaffId,
+    /// Kind of policy.
+    pub kind: String,
+    /// SHA-256 of the component, in hexadecimal.
+    pub digest: String,
+    /// Size of the component in bytes.
+    pub size: i64,
     /// The check that failed; `None` when it was refused for another reason.
-    pub(crate) check: Option<Check>,
-    pub(crate) reason: String,
-    pub(crate) created_at: DateTime<Utc>,
+    pub check: Option<Check>,
+    /// Reason of the refusal.
+    pub reason: String,
+    /// Time of the upload.
+    pub created_at: DateTime<Utc>,
 }
 
 /// The newest refused uploads of a partner, or the one with this id alone.
-pub(crate) async fn refused_uploads(
+pub async fn refused_uploads(
     conn: &mut Connection,
     client: ClientId,
     id: Option<Uuid>,

@@ -17,7 +17,7 @@ use crate::policies::statement::ChangeStatement;
 use crate::policies::{keys, manifest};
 
 /// Makes a version the active one. A rollout of its kind ends.
-pub(crate) async fn activate(
+pub async fn activate(
     core: &Core,
     target: Target<'_>,
     version: i64,
@@ -30,7 +30,7 @@ pub(crate) async fn activate(
 }
 
 /// The same in a transaction of the caller, who serves it.
-pub(crate) async fn activate_in(
+pub async fn activate_in(
     core: &Core,
     conn: &mut Connection,
     target: Target<'_>,
@@ -52,7 +52,7 @@ pub(crate) async fn activate_in(
 
 /// Starts a canary: the version serves this percentage of the users, 1 to 99; the active version or
 /// the built-in rule serves the others. A user served at one percentage is at every larger one.
-pub(crate) async fn start_canary(
+pub async fn start_canary(
     core: &Core,
     target: Target<'_>,
     version: i64,
@@ -63,7 +63,7 @@ pub(crate) async fn start_canary(
 
 /// Starts a shadow run: the version gets the requests of the active one, its output is compared and
 /// counted, and not used.
-pub(crate) async fn start_shadow(
+pub async fn start_shadow(
     core: &Core,
     target: Target<'_>,
     version: i64,
@@ -141,7 +141,7 @@ async fn start_rollout(
 }
 
 /// Ends a shadow run or a canary: the active version, or the built-in rule, serves everybody.
-pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
+pub async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
     target.check_persons(&mut tx).await?;
@@ -160,10 +160,7 @@ pub(crate) async fn end_rollout(core: &Core, target: Target<'_>) -> Result<(), L
 ///
 /// # Errors
 /// When no earlier version may begin to serve; the active one, which a canary gives way to, always may.
-pub(crate) async fn roll_back(
-    core: &Core,
-    target: Target<'_>,
-) -> Result<VersionSummary, LifecycleError> {
+pub async fn roll_back(core: &Core, target: Target<'_>) -> Result<VersionSummary, LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
     target.check_persons(&mut tx).await?;
@@ -185,7 +182,7 @@ pub(crate) async fn roll_back(
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn rollback_target(core: &Core, target: Target<'_>) -> Result<Option<i64>> {
+pub async fn rollback_target(core: &Core, target: Target<'_>) -> Result<Option<i64>> {
     let mut conn = core.db.acquire().await?;
     match step_back(core, &mut conn, target).await {
         Ok(step) => Ok(Some(step.to)),
@@ -288,7 +285,7 @@ async fn replace_active(
 }
 
 /// Goes back to the built-in rule. A rollout ends.
-pub(crate) async fn remove(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
+pub async fn remove(core: &Core, target: Target<'_>) -> Result<(), LifecycleError> {
     let mut tx = core.db.begin().await?;
     revision::client_changed(&mut tx, target.client).await?;
     target.check_persons(&mut tx).await?;

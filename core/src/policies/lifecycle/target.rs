@@ -9,23 +9,27 @@ use crate::platform::db::Connection;
 use crate::policies::statement::SignedChange;
 
 /// Longest reason, in characters.
-pub(crate) const REASON_CHARS_MAX: usize = 500;
+pub const REASON_CHARS_MAX: usize = 500;
 
 /// One kind of policy of one partner, with the operator and the reason of the operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'a> {
-    pub(crate) actor: &'a str,
-    pub(crate) slug: &'a str,
-    pub(crate) client: ClientId,
-    pub(crate) kind: PolicyKind,
+pub struct Target<'a> {
+    /// Operator of the operation.
+    pub actor: &'a str,
+    /// Slug of the partner.
+    pub slug: &'a str,
+    /// The partner.
+    pub client: ClientId,
+    /// Kind of policy.
+    pub kind: PolicyKind,
     /// The operator's reason, for the history; at most [`REASON_CHARS_MAX`].
-    pub(crate) reason: Option<&'a str>,
+    pub reason: Option<&'a str>,
     /// The operator's signature, which some partners require.
-    pub(crate) signed: Option<&'a SignedChange>,
+    pub signed: Option<&'a SignedChange>,
     /// True if a second person has agreed, or none is needed.
-    pub(crate) is_approved: bool,
+    pub is_approved: bool,
     /// The second person's approval, which the change uses up with its record.
-    pub(crate) approval: Option<&'a GrantedApproval>,
+    pub approval: Option<&'a GrantedApproval>,
 }
 
 impl Target<'_> {
@@ -34,7 +38,7 @@ impl Target<'_> {
     ///
     /// # Errors
     /// [`LifecycleError::Conflict`] without an approval.
-    pub(super) async fn check_persons(self, conn: &mut Connection) -> Result<(), LifecycleError> {
+    pub async fn check_persons(self, conn: &mut Connection) -> Result<(), LifecycleError> {
         check_persons(conn, self.client, self.is_approved).await
     }
 }
@@ -43,7 +47,7 @@ impl Target<'_> {
 ///
 /// # Errors
 /// [`LifecycleError::Conflict`] without an approval.
-pub(crate) async fn check_persons(
+pub async fn check_persons(
     conn: &mut Connection,
     client: ClientId,
     is_approved: bool,

@@ -24,9 +24,11 @@ use crate::policies::runtime::configuration;
 
 /// Settings of a version beside its component; those left out stay as they are.
 #[derive(Debug, Default)]
-pub(crate) struct VersionSettings {
-    pub(crate) config: Option<Map<String, Value>>,
-    pub(crate) fail_closed: Option<bool>,
+pub struct VersionSettings {
+    /// Configuration that each call is given.
+    pub config: Option<Map<String, Value>>,
+    /// True if a failure refuses the request.
+    pub fail_closed: Option<bool>,
 }
 
 impl VersionSettings {
@@ -40,7 +42,7 @@ impl VersionSettings {
 }
 
 /// Admits a component and makes it the active version.
-pub(crate) async fn push(
+pub async fn push(
     core: &Core,
     target: Target<'_>,
     component: Bytes,
@@ -59,7 +61,7 @@ pub(crate) async fn push(
 }
 
 /// Gives the active component another configuration, as a new version.
-pub(crate) async fn configure(
+pub async fn configure(
     core: &Core,
     target: Target<'_>,
     settings: VersionSettings,
@@ -81,19 +83,19 @@ pub(crate) async fn configure(
 
 /// Input of [`stage`].
 #[derive(Debug)]
-pub(crate) struct StageRequest {
+pub struct StageRequest {
     /// The component; without one, the stored one that the manifest names, or the active one.
-    pub(crate) component: Option<Vec<u8>>,
+    pub component: Option<Vec<u8>>,
     /// Settings of an unsigned upload; a manifest has its own.
-    pub(crate) settings: VersionSettings,
+    pub settings: VersionSettings,
     /// The manifest and its signature.
-    pub(crate) signed: Option<SignedManifest>,
+    pub signed: Option<SignedManifest>,
     /// True to activate the version at once.
-    pub(crate) activate: bool,
+    pub activate: bool,
 }
 
 /// Admits a component as a new version, inactive unless it is to be activated at once.
-pub(crate) async fn stage(
+pub async fn stage(
     core: &Core,
     target: Target<'_>,
     request: StageRequest,

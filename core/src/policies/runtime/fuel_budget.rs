@@ -9,7 +9,7 @@ const FUEL_PER_NS: u64 = 2;
 
 /// Fuel burnt in the current second. A call that began within the budget may overdraw it.
 #[derive(Debug, Default)]
-pub(crate) struct FuelBudget {
+pub struct FuelBudget {
     /// The current second, from 1.
     second: AtomicU64,
     burnt: AtomicU64,

@@ -13,7 +13,7 @@ use rampart_types::ClientId;
 
 /// A canary or shadow version. It survives reloads until the rollout ends.
 #[derive(Debug)]
-pub(crate) struct Rollout {
+pub struct Rollout {
     pub(crate) id: Uuid,
     pub(crate) policy: Arc<ActivePolicy>,
     /// Percentage of the users it serves; `None` for a shadow.

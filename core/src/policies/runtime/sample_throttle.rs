@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// calls themselves.
 const INTERVAL_MS: u64 = 1_000;
 /// Samples stored of each kind of each partner, and calls with their log lines: the newest.
-pub(crate) const SAMPLES_MAX: i32 = 100;
+pub const SAMPLES_MAX: i32 = 100;
 
 /// The time from which the next may be stored.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(2);
 const RETRY_DOUBLINGS_MAX: u32 = 5;
 
 /// A component and its native code, once compiled.
-pub(crate) struct Slot {
+pub struct Slot {
     pub(crate) kind: PolicyKind,
     pub(crate) digest: Arc<str>,
     /// An error is final: the component does not fit this edge's limits.

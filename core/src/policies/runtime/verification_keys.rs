@@ -13,7 +13,7 @@ use crate::platform::db::{BrokenRow, readable};
 use crate::platform::error::{Error, Result};
 
 /// Names of the algorithms, as in `wit/signature.wit`.
-pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
+pub const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("hmac-sha256", Algorithm::HmacSha256),
     ("hmac-sha512", Algorithm::HmacSha512),
     ("ed25519", Algorithm::Ed25519),
@@ -23,21 +23,22 @@ pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
 ];
 
 /// The algorithm of this name.
-pub(crate) fn algorithm(name: &str) -> Option<Algorithm> {
+pub fn algorithm(name: &str) -> Option<Algorithm> {
     ALGORITHMS.iter().find(|(listed, _)| *listed == name).map(|(_, algorithm)| *algorithm)
 }
 
-pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
+/// The name of an algorithm, as operators write it.
+pub fn algorithm_name(algorithm: Algorithm) -> &'static str {
     ALGORITHMS.iter().find(|(_, listed)| *listed == algorithm).map_or("", |(name, _)| name)
 }
 
 /// True if whoever knows a key of this algorithm can sign with it.
-pub(crate) const fn is_secret(algorithm: Algorithm) -> bool {
+pub const fn is_secret(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::HmacSha256 | Algorithm::HmacSha512)
 }
 
 /// The context that the sealed key of a row is bound to.
-pub(crate) fn seal_context(client: Uuid, name: &str) -> String {
+pub fn seal_context(client: Uuid, name: &str) -> String {
     format!("verification_key/{client}/{name}")
 }
 

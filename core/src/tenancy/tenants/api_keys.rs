@@ -85,7 +85,7 @@ impl NewApiKey {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn issue(
+pub async fn issue(
     conn: &mut Connection,
     client: ClientId,
     key: &NewApiKey,
@@ -119,7 +119,7 @@ pub(crate) async fn issue(
 ///
 /// # Errors
 /// When the database cannot be written.
-pub(crate) async fn revoke(
+pub async fn revoke(
     conn: &mut Connection,
     client: ClientId,
     key: ApiKeyId,
@@ -145,28 +145,28 @@ pub(crate) async fn revoke(
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "ApiKey")]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LiveApiKey {
+pub struct LiveApiKey {
     /// The key's id, which its revocation names.
-    pub(crate) id: Uuid,
+    pub id: Uuid,
     /// Name for people.
-    pub(crate) name: String,
+    pub name: String,
     /// Its rights, such as `orders:read`; `*` is everything.
-    pub(crate) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// Networks from which it is accepted, in CIDR notation; any if empty.
-    pub(crate) allowed_addresses: Vec<String>,
+    pub allowed_addresses: Vec<String>,
     /// Subject of the TLS client certificate that comes with it, if one is needed.
     pub(crate) certificate_subject: Option<String>,
     /// When it ends; null: it has no end.
-    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub expires_at: Option<DateTime<Utc>>,
     /// Time of its last use; null before the first.
-    pub(crate) last_used_at: Option<DateTime<Utc>>,
+    pub last_used_at: Option<DateTime<Utc>>,
 }
 
 /// The live keys of a tenant, oldest first.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn live(conn: &mut Connection, client: ClientId) -> Result<Vec<LiveApiKey>> {
+pub async fn live(conn: &mut Connection, client: ClientId) -> Result<Vec<LiveApiKey>> {
     let keys = sqlx::query_as!(
         LiveApiKey,
         "select api_key_id as id, name, scopes, allowed_addresses, certificate_subject, \

@@ -25,7 +25,7 @@ const PATH_DIGEST_BYTES: usize = 16;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "BrandingUpdate")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct BrandingMembers {
+pub struct BrandingMembers {
     /// Colour of links and main buttons, such as `#0b57d0`: at least 4.5:1 against `#f4f5f7`.
     #[serde(deserialize_with = "present")]
     accent_color: Option<Option<String>>,
@@ -46,31 +46,36 @@ pub(crate) struct BrandingMembers {
 
 /// A valid change: what is `None` stays, what is `Some(None)` is taken away.
 #[derive(Debug, Default)]
-pub(crate) struct BrandingChange {
-    pub(crate) accent: Option<Option<Accent>>,
-    pub(crate) logo: Option<Option<Logo>>,
-    pub(crate) support_url: Option<Option<String>>,
-    pub(crate) privacy_url: Option<Option<String>>,
-    pub(crate) terms_url: Option<Option<String>>,
+pub struct BrandingChange {
+    /// Accent colour.
+    pub accent: Option<Option<Accent>>,
+    /// Logo.
+    pub logo: Option<Option<Logo>>,
+    /// Page for support.
+    pub support_url: Option<Option<String>>,
+    /// Privacy statement.
+    pub privacy_url: Option<Option<String>>,
+    /// Terms.
+    pub terms_url: Option<Option<String>>,
 }
 
 /// A logo, written anew from what was sent.
 #[derive(Debug)]
-pub(crate) struct Logo {
+pub struct Logo {
     content: Vec<u8>,
     /// True for an SVG, false for a PNG.
     is_svg: bool,
 }
 
 /// A member and what is wrong with it.
-pub(crate) type Invalid = (&'static str, &'static str);
+pub type Invalid = (&'static str, &'static str);
 
 impl BrandingMembers {
     /// Checks every member.
     ///
     /// # Errors
     /// The first that is wrong.
-    pub(crate) fn check(&self) -> Result<BrandingChange, Invalid> {
+    pub fn check(&self) -> Result<BrandingChange, Invalid> {
         let logo = |text: &String| {
             let content = STANDARD.decode(text).map_err(|_| ("logo", "not base64"))?;
             read_logo(&content)
@@ -100,7 +105,7 @@ fn each<T>(
 ///
 /// # Errors
 /// [`Invalid`] says why.
-pub(crate) fn read_accent(text: &str) -> Result<Accent, Invalid> {
+pub fn read_accent(text: &str) -> Result<Accent, Invalid> {
     text.parse().map_err(|error| match error {
         InvalidAccent::Malformed => ("accentColor", "# and six hexadecimal digits"),
         InvalidAccent::LowContrast => {
@@ -113,7 +118,7 @@ pub(crate) fn read_accent(text: &str) -> Result<Accent, Invalid> {
 ///
 /// # Errors
 /// [`Invalid`] says why.
-pub(crate) fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
+pub fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
     let png = logo::sanitise(sent).map(|content| Logo { content, is_svg: false });
     let clean = png.or_else(|| {
         let content = svg::sanitise(sent)?;
@@ -131,7 +136,7 @@ pub(crate) fn read_logo(sent: &[u8]) -> Result<Logo, Invalid> {
 ///
 /// # Errors
 /// [`Invalid`] says why.
-pub(crate) fn read_url(member: &'static str, text: &str) -> Result<String, Invalid> {
+pub fn read_url(member: &'static str, text: &str) -> Result<String, Invalid> {
     let url = Url::parse(text).ok().filter(|_| text.len() <= URL_BYTES_MAX);
     let is_link = url.is_some_and(|url| {
         url.scheme() == "https" || member == "supportUrl" && url.scheme() == "mailto"
@@ -141,7 +146,7 @@ pub(crate) fn read_url(member: &'static str, text: &str) -> Result<String, Inval
 }
 
 /// Writes a change. Its caller raises the client's revision.
-pub(crate) async fn update(
+pub async fn update(
     conn: &mut Connection,
     client: ClientId,
     change: &BrandingChange,
@@ -202,7 +207,7 @@ pub(crate) async fn update(
 #[derive(Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Branding")]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Branding {
+pub struct Branding {
     /// Colour of links and main buttons.
     accent_color: Option<String>,
     /// Path of the logo on the public listener.
@@ -228,18 +233,24 @@ impl From<Brand> for Branding {
 }
 
 /// The columns of `client` that make a [`Brand`].
-pub(crate) struct BrandRow {
-    pub(crate) accent_color: Option<String>,
-    pub(crate) support_url: Option<String>,
-    pub(crate) privacy_url: Option<String>,
-    pub(crate) terms_url: Option<String>,
-    pub(crate) logo_digest: Option<Vec<u8>>,
-    pub(crate) logo_is_svg: bool,
+pub struct BrandRow {
+    /// Accent colour, as `#rrggbb`.
+    pub accent_color: Option<String>,
+    /// Page for support.
+    pub support_url: Option<String>,
+    /// Privacy statement.
+    pub privacy_url: Option<String>,
+    /// Terms.
+    pub terms_url: Option<String>,
+    /// SHA-256 of the logo.
+    pub logo_digest: Option<Vec<u8>>,
+    /// True if the logo is an SVG.
+    pub logo_is_svg: bool,
 }
 
 impl BrandRow {
     /// The brand of the partner with this slug.
-    pub(crate) fn brand(self, slug: &str) -> Brand {
+    pub fn brand(self, slug: &str) -> Brand {
         let path = |digest: Vec<u8>| {
             let kind = if self.logo_is_svg { "svg" } else { "png" };
             format!("/brand/{slug}/{}.{kind}", path_digest(&digest))
@@ -260,7 +271,7 @@ fn path_digest(digest: &[u8]) -> String {
 }
 
 /// True if this is the path of a logo with this content.
-pub(crate) fn is_path_of(path: &str, content: &[u8]) -> bool {
+pub fn is_path_of(path: &str, content: &[u8]) -> bool {
     path.contains(&path_digest(&sha256(content)))
 }
 

@@ -25,17 +25,25 @@ const SECRET_BYTES: usize = 32;
 
 /// A tenant that is not stored yet. Its secrets exist here only in clear.
 #[derive(Debug)]
-pub(crate) struct NewTenant {
-    pub(crate) id: ClientId,
-    pub(crate) slug: String,
-    pub(crate) name: String,
-    pub(crate) mode: Mode,
-    pub(crate) password: Secret,
-    pub(crate) api_key: NewApiKey,
-    pub(crate) signing_secret: Secret,
-    pub(crate) webhook_secret: Secret,
+pub struct NewTenant {
+    /// Its id.
+    pub id: ClientId,
+    /// Its slug.
+    pub slug: String,
+    /// Name that users see.
+    pub name: String,
+    /// Test or live.
+    pub mode: Mode,
+    /// Password for `/authenticate`.
+    pub password: Secret,
+    /// First API key.
+    pub api_key: NewApiKey,
+    /// Secret that signs offers.
+    pub signing_secret: Secret,
+    /// Secret that signs deliveries.
+    pub webhook_secret: Secret,
     /// Networks from which its credentials are accepted; empty for all.
-    pub(crate) allowed_addresses: Vec<String>,
+    pub allowed_addresses: Vec<String>,
     stored: Vec<StoredSecret>,
     /// The key that has sealed them; without one, the master key has.
     key: Option<NewTenantKey>,
@@ -43,7 +51,7 @@ pub(crate) struct NewTenant {
 
 /// A secret in its stored form.
 #[derive(Debug)]
-pub(crate) struct StoredSecret {
+pub struct StoredSecret {
     pub(crate) id: Uuid,
     pub(crate) kind: SecretKind,
     pub(crate) password_hash: Option<String>,
@@ -63,7 +71,7 @@ pub(crate) struct StoredSecret {
     serde::Serialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum SecretKind {
+pub enum SecretKind {
     /// The password of `authenticate`; stored as an argon2id hash.
     Password,
     /// Signs the client's offers.
@@ -73,7 +81,7 @@ pub(crate) enum SecretKind {
 }
 
 rampart_types::named_values! {
-    pub(crate) SecretKind {
+    pub SecretKind {
         Password = "password",
         Signing = "signing",
         Webhook = "webhook",
@@ -82,7 +90,7 @@ rampart_types::named_values! {
 
 impl SecretKind {
     /// Generates a secret of this kind, as shown to the operator.
-    pub(crate) fn generate(self, clock: &Clock) -> Result<Secret> {
+    pub fn generate(self, clock: &Clock) -> Result<Secret> {
         let bytes: [u8; SECRET_BYTES] = clock.random_bytes()?;
         Ok(Secret::new(match self {
             Self::Webhook => format!("{WEBHOOK_SECRET_PREFIX}{}", STANDARD.encode(bytes)),
@@ -93,7 +101,7 @@ impl SecretKind {
 
 impl StoredSecret {
     /// Hashes or seals a secret for its row.
-    pub(crate) async fn new(
+    pub async fn new(
         core: &Core,
         client: ClientId,
         cipher: &TenantCipher<'_>,
@@ -112,7 +120,7 @@ impl StoredSecret {
     }
 
     /// Stores it as the current secret.
-    pub(crate) async fn insert(
+    pub async fn insert(
         &self,
         conn: &mut Connection,
         client: ClientId,
@@ -137,12 +145,7 @@ impl StoredSecret {
 
 impl NewTenant {
     /// Generates the tenant's credentials.
-    pub(crate) async fn generate(
-        core: &Core,
-        slug: String,
-        name: String,
-        mode: Mode,
-    ) -> Result<Self> {
+    pub async fn generate(core: &Core, slug: String, name: String, mode: Mode) -> Result<Self> {
         let id = ClientId::from(core.clock.uuid()?);
         let [password, signing_secret, webhook_secret] = [
             SecretKind::Password.generate(&core.clock)?,
@@ -175,7 +178,7 @@ impl NewTenant {
     }
 
     /// Stores the tenant, its key, its secrets and its first API key.
-    pub(crate) async fn insert(
+    pub async fn insert(
         &self,
         conn: &mut Connection,
         now: DateTime<Utc>,

@@ -239,7 +239,7 @@ fn senders(networks: &[String], certificate: Option<String>) -> Result<AllowedSe
 }
 
 /// The context that a sealed secret is bound to.
-pub(crate) fn secret_context(client: Uuid, secret: Uuid) -> String {
+pub fn secret_context(client: Uuid, secret: Uuid) -> String {
     format!("client_secret/{client}/{secret}")
 }
 

@@ -14,7 +14,7 @@ use rampart_types::PairCode;
 impl Catalogue {
     /// Pairs that this catalogue has, with the statuses and prices that the transaction sees, and the
     /// routes that it sees; nothing else.
-    pub(crate) async fn uncommitted(
+    pub async fn uncommitted(
         &self,
         conn: &mut Connection,
         sourced: &settings::Prices,

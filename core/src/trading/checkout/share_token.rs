@@ -8,7 +8,7 @@ use crate::platform::error::Result;
 use rampart_types::{ClientId, OfferId, UserKey};
 
 /// The context that a share token is sealed for.
-pub(crate) fn context(client: ClientId, offer: OfferId) -> String {
+pub fn context(client: ClientId, offer: OfferId) -> String {
     format!("checkout share token/{client}/{offer}")
 }
 

@@ -11,13 +11,13 @@ const CODE_CHARS: usize = 12;
 ///
 /// # Errors
 /// Without entropy.
-pub(crate) fn new(clock: &Clock) -> Result<String, NoEntropy> {
+pub fn new(clock: &Clock) -> Result<String, NoEntropy> {
     let bytes: [u8; CODE_CHARS] = clock.random_bytes()?;
     Ok(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect())
 }
 
 /// True if the text has the form of a code.
-pub(crate) fn is_code(text: &str) -> bool {
+pub fn is_code(text: &str) -> bool {
     text.len() == CODE_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 

@@ -33,22 +33,30 @@ const ACTOR: &str = "edge";
 
 /// The plan that a deposit is for.
 #[derive(Debug)]
-pub(crate) struct DepositPlan {
-    pub(crate) client: ClientId,
-    pub(crate) code: String,
-    pub(crate) user: UserId,
-    pub(crate) crypto_currency: CurrencyCode,
-    pub(crate) wallet_address: String,
-    pub(crate) destination_tag: Option<String>,
+pub struct DepositPlan {
+    /// Partner of the plan.
+    pub client: ClientId,
+    /// Code of the plan.
+    pub code: String,
+    /// User of the plan.
+    pub user: UserId,
+    /// Currency that is bought.
+    pub crypto_currency: CurrencyCode,
+    /// Address that the coins are sent to.
+    pub wallet_address: String,
+    /// Tag or memo that goes with the address.
+    pub destination_tag: Option<String>,
 }
 
 /// A received bank transfer.
 #[derive(Debug)]
-pub(crate) struct Deposit<'a> {
-    pub(crate) amount: Decimal,
-    pub(crate) currency: CurrencyCode,
+pub struct Deposit<'a> {
+    /// Amount that arrived.
+    pub amount: Decimal,
+    /// Its currency.
+    pub currency: CurrencyCode,
     /// The bank's own name for it.
-    pub(crate) reference: &'a str,
+    pub reference: &'a str,
 }
 
 /// Quotes a deposit at the current price, by the rules of every quote.
@@ -56,7 +64,7 @@ pub(crate) struct Deposit<'a> {
 /// # Errors
 /// As a quote and a confirm of it: the pair is unknown or closed, the amount is beyond its bounds,
 /// the user is disabled or gone.
-pub(crate) async fn quote(
+pub async fn quote(
     core: &Core,
     plan: &DepositPlan,
     deposit: &Deposit<'_>,
@@ -89,7 +97,7 @@ pub(crate) async fn quote(
 
 /// The outcome of a deposit.
 #[derive(Clone, Debug)]
-pub(crate) enum Bought {
+pub enum Bought {
     /// The order is made, and paid.
     Now {
         /// Its number.
@@ -111,7 +119,7 @@ pub(crate) enum Bought {
 /// # Errors
 /// 409 when another payment has its reference; ER124 or ER709 when the user was disabled or erased since
 /// the quote; when the database refuses or cannot be reached.
-pub(crate) async fn make_order(
+pub async fn make_order(
     conn: &mut Connection,
     core: &Core,
     plan: &DepositPlan,
@@ -297,7 +305,7 @@ fn simulated_payment(
 
 /// Gives the open deposits of a test client the sandbox's payment where they have none, as those of
 /// an earlier build, in the transaction that makes the client live.
-pub(crate) async fn keep_simulated(conn: &mut Connection, slug: &str) -> Result<(), sqlx::Error> {
+pub async fn keep_simulated(conn: &mut Connection, slug: &str) -> Result<(), sqlx::Error> {
     sqlx::query_scalar!(
         r#"
         select simulate_deposits(client_id) as "given!" from client

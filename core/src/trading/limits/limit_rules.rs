@@ -16,7 +16,7 @@ const NON_RAISED_ACCOUNTS: Decimal = Decimal::from_parts(3, 0, 0, false, 0);
 
 /// A user's limits, in the currency of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rules {
+pub struct Rules {
     /// Buying and selling together, a day.
     pub(crate) day: Decimal,
     /// Buying, a day; never above `day`.
@@ -49,7 +49,7 @@ impl Rules {
     }
 
     /// True if any limit is above the same one of `other`.
-    pub(crate) fn exceed(&self, other: &Self) -> bool {
+    pub fn exceed(&self, other: &Self) -> bool {
         let limits = |rules: &Self| {
             let accounts = [rules.non_raised_account, rules.new_account, rules.non_raised_accounts];
             [rules.day, rules.buy, rules.sell].into_iter().chain(accounts)

@@ -104,12 +104,12 @@ impl PriceFeed {
     }
 
     /// Time between two polls of a source.
-    pub(crate) fn interval(&self) -> Duration {
+    pub fn interval(&self) -> Duration {
         self.interval
     }
 
     /// Names of the sources that count, by pair.
-    pub(crate) fn names(&self) -> BTreeMap<PairCode, Vec<String>> {
+    pub fn names(&self) -> BTreeMap<PairCode, Vec<String>> {
         let mut names: BTreeMap<PairCode, Vec<String>> = BTreeMap::new();
         for source in &self.sources {
             names.entry(source.pair).or_default().push(source.name.clone());

@@ -37,14 +37,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// The covered fields that are set, as they were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Signable {
+pub struct Signable {
     fields: Vec<(&'static str, String)>,
 }
 
 impl Signable {
     /// Reads the covered fields of an offer's or a checkout's body. Null, blank values and values
     /// of another type are not set.
-    pub(crate) fn read(input: &Input) -> Self {
+    pub fn read(input: &Input) -> Self {
         let fields = COVERED.into_iter().filter_map(|name| {
             let text = match input.document.get(name)? {
                 Value::Number(_) if name == "fee" => fee_as_sent(&input.body)?,
@@ -62,12 +62,12 @@ impl Signable {
     }
 
     /// The canonical text.
-    pub(crate) fn canonical(&self) -> String {
+    pub fn canonical(&self) -> String {
         canonical(self.fields.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
     /// Names and values, in canonical order.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.fields.iter().map(|(name, value)| (*name, value.as_str()))
     }
 }
@@ -81,12 +81,12 @@ pub(crate) fn canonical<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>
 }
 
 /// A value as it is encoded in the canonical text.
-pub(crate) fn encode(value: &str) -> String {
+pub fn encode(value: &str) -> String {
     uri::escape(value)
 }
 
 /// True if the text has the form of a signature: lower-case hex or base64 of 32 bytes.
-pub(crate) fn is_well_formed(signature: &str) -> bool {
+pub fn is_well_formed(signature: &str) -> bool {
     decode(signature).is_some()
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn is_well_formed(signature: &str) -> bool {
 ///
 /// # Errors
 /// ER331 when no secret is live, ER336 when the signature is valid for none.
-pub(crate) fn check(
+pub fn check(
     secrets: &[TimedSecret],
     now: DateTime<Utc>,
     text: &str,

@@ -8,6 +8,6 @@ use crate::platform::error::{Error, Result};
 ///
 /// # Errors
 /// When the number is none; the edge never writes such a one.
-pub(crate) fn id(number: i64) -> Result<OrderId> {
+pub fn id(number: i64) -> Result<OrderId> {
     OrderId::try_from(number).map_err(|error| Error::internal("read an order's id", error))
 }

@@ -17,14 +17,14 @@ use crate::platform::error::{Code, Error, Result};
 use rampart_types::{ClientId, OrderId, PartnerReference, UserId};
 
 /// `{id}` of a path.
-pub(crate) const ID: Member = required(
+pub const ID: Member = required(
     "id",
     Kind::Sized(1, 255),
     "The order's number, or the partner's own identifier, of which the newest order counts.",
 );
 
 /// Error codes of an endpoint that finds the order of its path.
-pub(crate) const ORDER_ERRORS: &[Code] =
+pub const ORDER_ERRORS: &[Code] =
     &[Code::OrderIdMissing, Code::OrderIdMalformed, Code::OrderNotFound];
 
 /// An order as a partner names it: all digits may be our number or the partner's own identifier.
@@ -39,7 +39,7 @@ impl OrderName {
     ///
     /// # Errors
     /// ER033 when it is empty, ER034 when it is too long or holds a control character.
-    pub(crate) fn read(input: &Input) -> Result<Self> {
+    pub fn read(input: &Input) -> Result<Self> {
         Self::parse(input.param("id")).map_err(Error::from)
     }
 
@@ -64,7 +64,7 @@ impl OrderName {
 ///
 /// # Errors
 /// ER035 when there is none.
-pub(crate) async fn find(
+pub async fn find(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
@@ -97,11 +97,7 @@ pub(crate) async fn find_by_number(
 ///
 /// # Errors
 /// ER035 when there is none.
-pub(crate) async fn find_in(
-    conn: &mut Connection,
-    client: &Client,
-    number: OrderId,
-) -> Result<Order> {
+pub async fn find_in(conn: &mut Connection, client: &Client, number: OrderId) -> Result<Order> {
     let (client_id, number) = (client.id().uuid(), Some(number.number()));
     let asked = OrderQuery { client: client_id, user: None, number, reference: String::new() };
     let row = one(conn, &asked).await?;

@@ -67,6 +67,9 @@ macro_rules! order_example {
 
 pub(crate) use order_example;
 
+/// The example of an order of version 2.
+pub const ORDER_EXAMPLE: &str = order_example!();
+
 /// Version 1: the user's own order, with the reasons that it is not completed.
 pub struct V1;
 

@@ -16,8 +16,8 @@ use rampart_types::{
 
 /// An order as stored. Its amounts obey the fee identity, its currencies are the catalogue's.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
-    pub(crate) id: OrderId,
+pub struct Order {
+    pub id: OrderId,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) partner_reference: Option<String>,
     pub(crate) status: OrderStatus,

@@ -110,7 +110,7 @@ rampart_types::enum_column!(Cause);
 
 impl Cause {
     /// Counts changes of orders by their causes, after the commit.
-    pub(crate) fn count(core: &Core, causes: impl IntoIterator<Item = Self>) {
+    pub fn count(core: &Core, causes: impl IntoIterator<Item = Self>) {
         for cause in causes {
             core.metrics.orders.with_label_values(&[cause.as_str()]).inc();
         }

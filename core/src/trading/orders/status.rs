@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 
 #[cfg(test)]
-pub(crate) use self::change::next_transition;
-pub(crate) use self::change::{
+pub use self::change::next_transition;
+pub use self::change::{
     Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded, permit,
 };
-pub(crate) use self::machine::{Transition, takes, transition};
+pub use self::machine::{Transition, takes, transition};
 use crate::platform::clock::NoEntropy;
 use crate::platform::db::Connection;
 use crate::platform::error::sqlstate::Retryable;

@@ -107,7 +107,7 @@ impl Request {
     ///
     /// # Errors
     /// ER048, or every violation of: ER010 to ER015, ER042 to ER044, ER050, ER061 to ER063, ER402, ER403.
-    pub(crate) fn read(side: Side, document: &Value, client: &Client) -> Result<Self> {
+    pub fn read(side: Side, document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::from_object(document)?;
         let pair = pair(&mut fields, side, &client.catalogue);
         let method = method(&mut fields, side, &client.catalogue);

@@ -19,7 +19,7 @@ const CURVE: &str = "Ed25519";
 const TYPE: &str = "receipt+jwt";
 
 /// A key that signs receipts.
-pub(crate) struct ReceiptKey {
+pub struct ReceiptKey {
     id: String,
     seed: [u8; SEED_BYTES],
     public: Vec<u8>,
@@ -112,7 +112,7 @@ impl From<PublishedKey> for JsonWebKey {
 }
 
 /// The context that a private key is sealed for.
-pub(crate) fn seal_context(key_id: &str) -> String {
+pub fn seal_context(key_id: &str) -> String {
     format!("receipt_key/{key_id}")
 }
 

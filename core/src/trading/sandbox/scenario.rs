@@ -17,21 +17,30 @@ const REFERENCE_PREFIX: &str = "sandbox-";
 
 /// A path through the order's states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scenario {
+pub enum Scenario {
+    /// Paid and paid out.
     Completed,
+    /// The payment is denied.
     Denied,
+    /// Nobody pays in time.
     Expired,
+    /// Cancelled by the user.
     Cancelled,
+    /// Paid, and blocked for a review.
     Blocked,
+    /// Paid, blocked and refunded.
     Refunded,
+    /// Paid, and held for compliance.
     Held,
+    /// Paid after its time.
     Late,
+    /// Paid, and given back before coins are sent.
     Returned,
 }
 
 impl Scenario {
     /// Every scenario; its position decides its amount.
-    pub(crate) const ALL: [Self; 9] = [
+    pub const ALL: [Self; 9] = [
         Self::Completed,
         Self::Denied,
         Self::Expired,
@@ -56,7 +65,8 @@ impl Scenario {
         Self::ALL.into_iter().find(|scenario| name == Some(scenario.name()))
     }
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// The name, as a partner reference carries it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Denied => "denied",
@@ -71,12 +81,12 @@ impl Scenario {
     }
 
     /// The `partnerOrderIdentifier` that selects it.
-    pub(crate) fn reference(self) -> String {
+    pub fn reference(self) -> String {
         format!("{REFERENCE_PREFIX}{}", self.name())
     }
 
     /// The `fiatAmount` that selects it.
-    pub(crate) fn amount(self) -> Decimal {
+    pub fn amount(self) -> Decimal {
         let position = Self::ALL.into_iter().position(|scenario| scenario == self);
         let cents =
             position.and_then(|position| i64::try_from(position + 1).ok()).unwrap_or_default();
@@ -84,7 +94,7 @@ impl Scenario {
     }
 
     /// The order's last status.
-    pub(crate) const fn final_status(self) -> OrderStatus {
+    pub const fn final_status(self) -> OrderStatus {
         match self {
             Self::Completed => OrderStatus::Completed,
             Self::Denied | Self::Expired | Self::Cancelled => OrderStatus::Cancelled,
@@ -94,7 +104,7 @@ impl Scenario {
     }
 
     /// A description for developers.
-    pub(crate) const fn description(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Completed => "The payment arrives without the payment page; the coins follow.",
             Self::Denied => "The payment is denied.",
@@ -111,7 +121,7 @@ impl Scenario {
     }
 
     /// The simulated events, in order.
-    pub(crate) fn steps(self) -> Vec<SimulatedEvent> {
+    pub fn steps(self) -> Vec<SimulatedEvent> {
         let (mut steps, mut cause) = (Vec::new(), Cause::Confirmed);
         while let Some(step) = next(Some(self), cause, steps.contains(&SimulatedEvent::CoinsSent)) {
             steps.push(step);
@@ -123,11 +133,7 @@ impl Scenario {
 
 /// The next simulated event of an order whose status has this cause; `None` while it waits for
 /// people, or is final.
-pub(crate) fn next(
-    scenario: Option<Scenario>,
-    cause: Cause,
-    coins_sent: bool,
-) -> Option<SimulatedEvent> {
+pub fn next(scenario: Option<Scenario>, cause: Cause, coins_sent: bool) -> Option<SimulatedEvent> {
     use Scenario::{
         Blocked, Cancelled, Completed, Denied, Expired, Held, Late, Refunded, Returned,
     };

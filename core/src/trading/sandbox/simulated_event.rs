@@ -30,7 +30,7 @@ pub enum SimulatedEvent {
 }
 
 rampart_types::named_values! {
-    pub(crate) SimulatedEvent {
+    pub SimulatedEvent {
         PaymentReceived = "payment-received",
         PaymentAmountWrong = "payment-amount-wrong",
         PaymentLate = "payment-late",
@@ -47,7 +47,7 @@ rampart_types::named_values! {
 
 impl SimulatedEvent {
     /// The cause that it is classified as while the order can be paid.
-    pub(crate) const fn cause(self) -> Cause {
+    pub const fn cause(self) -> Cause {
         match self {
             Self::PaymentReceived => Cause::PaymentReceived,
             Self::PaymentAmountWrong => Cause::PaymentAmountWrong,

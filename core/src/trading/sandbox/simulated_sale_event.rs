@@ -27,7 +27,7 @@ pub enum SimulatedSaleEvent {
 }
 
 rampart_types::named_values! {
-    pub(crate) SimulatedSaleEvent {
+    pub SimulatedSaleEvent {
         DepositReceived = "deposit-received",
         DepositAmountWrong = "deposit-amount-wrong",
         DepositLate = "deposit-late",

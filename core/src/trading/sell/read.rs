@@ -64,7 +64,8 @@ macro_rules! sale_example {
     };
 }
 
-pub(crate) use sale_example;
+/// The example of a sale.
+pub const SALE_EXAMPLE: &str = sale_example!();
 
 /// The list, version 1.
 pub struct ListV1;
@@ -161,7 +162,7 @@ impl Endpoint for ReadV1 {
 ///
 /// # Errors
 /// ER035 when there is none.
-pub(crate) async fn find(
+pub async fn find(
     core: &Core,
     client: &Client,
     user: Option<UserId>,
@@ -185,7 +186,7 @@ pub(crate) async fn find(
 ///
 /// # Errors
 /// ER035 when there is none.
-pub(crate) async fn view_in(
+pub async fn view_in(
     conn: &mut Connection,
     core: &Core,
     client: &Client,

@@ -15,19 +15,33 @@ use crate::trading::quotes::Side;
 
 /// An event of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SaleEvent {
-    /// Coins arrived: `None` is exactly the sale's amount.
-    DepositReceived { amount: Option<Decimal>, transaction_id: Option<String> },
+pub enum SaleEvent {
+    /// Coins arrived.
+    DepositReceived {
+        /// Their amount; `None` is exactly the sale's.
+        amount: Option<Decimal>,
+        /// Transaction on the chain, if it is known.
+        transaction_id: Option<String>,
+    },
     /// The user has been paid.
     PaidOut,
     /// The sale must wait.
-    Hold { reason: Option<String> },
+    Hold {
+        /// Reason, for the record.
+        reason: Option<String>,
+    },
     /// A blocked sale may proceed.
     Release,
     /// The coins were sent back.
-    Refund { reason: Option<String> },
+    Refund {
+        /// Reason, for the record.
+        reason: Option<String>,
+    },
     /// The sale is cancelled.
-    Cancel { reason: Option<String> },
+    Cancel {
+        /// Reason, for the record.
+        reason: Option<String>,
+    },
     /// The time to deposit has passed.
     Expire,
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rampart_core::operate::acme::{AcmeState, Certificate, Challenge};
+use rampart_core::platform::acme::{AcmeState, Certificate, Challenge};
 use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use rampart_api::operate::ocsp::{OcspClient, OcspFailure, OcspQuery, OcspResponse};
 use rampart_core::Core;
-use rampart_core::operate::ocsp::{OcspClient, OcspFailure, OcspQuery, OcspResponse};
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 use tokio::task::JoinSet;

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use rampart_core::api::{OPERATOR_ENDPOINTS, OPERATORS_API};
+use rampart_api::operate::admin::BODY_BYTES_MAX;
+use rampart_api::{OPERATOR_ENDPOINTS, OPERATORS_API};
 use rampart_core::endpoint::{Body, Route};
-use rampart_core::operate::admin::BODY_BYTES_MAX;
 use rampart_tests::edge::UNLIMITED;
 use rampart_tests::test_context::TestContext;
 use serde_json::{Value, json};

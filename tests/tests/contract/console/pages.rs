@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rampart_core::api::OPERATOR_ENDPOINTS;
+use rampart_api::OPERATOR_ENDPOINTS;
 use rampart_core::auth::roles::Role;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::receiver::{Reaction, Receiver};

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::operate::key_rotation::rotate_keys;
 use rampart_tests::connector::Connector;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::test_context::TestContext;
@@ -141,7 +142,7 @@ async fn rotate(context: &TestContext) {
     .await
     .unwrap();
     for _ in 0..2 {
-        context.core().rotate_keys().await.unwrap();
+        rotate_keys(context.core()).await.unwrap();
     }
     let stage: i32 =
         sqlx::query_scalar("select stage from key_rotation").fetch_one(context.db()).await.unwrap();

@@ -1,6 +1,7 @@
 //! Calls that need a second person.
 
 use http::Method;
+use rampart_api::operate::admin::approvals::delete_old_approvals;
 use rampart_tests::cluster::{changes, lose_first_change};
 use rampart_tests::connector::Connector;
 use rampart_tests::dump;
@@ -382,6 +383,6 @@ async fn a_call_about_an_account_is_kept_with_its_id_and_its_body_until_an_erasu
     assert_eq!((count("true").await, count("sealed_body is not null").await), (2, 0));
     let ended = "update approval set expires_at = now() - interval '31 days'";
     sqlx::query(ended).execute(context.db()).await.unwrap();
-    context.core().delete_old_approvals().await.unwrap();
+    delete_old_approvals(context.core()).await.unwrap();
     assert_eq!(count("true").await, 0);
 }

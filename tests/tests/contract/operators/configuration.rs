@@ -1,5 +1,6 @@
 //! The configuration as one document: applied whole or not at all, by two persons, and drift from it.
 
+use rampart_api::operate::admin::configuration::drift::measure_drift;
 use rampart_tests::cluster::commit_once_awaited;
 
 use super::*;
@@ -310,7 +311,7 @@ async fn what_changes_beside_the_document_is_drift() {
     let context = TestContext::start().await;
     context.partner("acme").await;
     let drift = async || {
-        context.core().measure_drift().await.unwrap();
+        measure_drift(context.core()).await.unwrap();
         context.core().metrics.configuration_drift.with_label_values::<&str>(&[]).get()
     };
     assert_eq!(drift().await, 0, "nothing was ever applied");
@@ -336,7 +337,7 @@ async fn a_document_leaves_the_drift_of_subjects_that_it_does_not_name() {
         context.partner(slug).await;
     }
     let drift = async || {
-        context.core().measure_drift().await.unwrap();
+        measure_drift(context.core()).await.unwrap();
         context.core().metrics.configuration_drift.with_label_values::<&str>(&[]).get()
     };
     let of = |slug: &str| json!({"partners": {slug: {"defaultFeePercentage": 1.5}}});

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rampart_api::operate::key_rotation::rotate_keys;
 use rampart_core::platform::crypto::{MasterKey, Purpose, Secret};
 use rampart_tests::outbox;
 use rampart_tests::user::User;
@@ -64,12 +65,12 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
         (&ring["rotation"], ring["earlierKeyIds"].as_array().unwrap().len()),
         (&json!(null), 1)
     );
-    rotated.core().rotate_keys().await.unwrap();
+    rotate_keys(rotated.core()).await.unwrap();
     assert_eq!(sealed_by(&context, OLD).await, before, "nobody has asked");
     rotated.admin(Method::POST, path, Value::Null).await.assert_status(200);
     let edge = rotated.core();
-    tokio::try_join!(edge.rotate_keys(), edge.rotate_keys()).unwrap();
-    edge.rotate_keys().await.unwrap();
+    tokio::try_join!(rotate_keys(&edge), rotate_keys(&edge)).unwrap();
+    rotate_keys(&edge).await.unwrap();
     let ring = rotated.admin(Method::GET, path, Value::Null).await.json();
     assert!(ring["rotation"]["finishedAt"].is_string(), "{ring}");
     assert_eq!(ring["rotation"]["resealed"], before + 1);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use rampart_api::operate::key_rotation::rotate_keys;
 use rampart_core::platform::crypto::Secret;
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::outbox;
@@ -180,7 +181,7 @@ async fn every_value_of_a_tenant_is_sealed_under_its_key_which_alone_is_wrapped_
     let keys = |status: &Value| status["partnerKeys"].clone();
     assert_eq!(keys(&ring(&rotated).await), json!({"total": 3, "current": 0, "missing": 0}));
     rotated.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
-    rotated.core().rotate_keys().await.unwrap();
+    rotate_keys(rotated.core()).await.unwrap();
     let status = ring(&rotated).await;
     assert_eq!(keys(&status), json!({"total": 3, "current": 3, "missing": 0}));
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
@@ -216,14 +217,14 @@ async fn values_of_before_open_and_move_under_the_tenants_key() {
     assert_eq!(begun["partnerKeys"], json!({"total": 2, "current": 2, "missing": 0}));
     edge.core().refresh().await.unwrap();
     // Not every edge has loaded the key: nothing may be sealed under it yet.
-    edge.core().rotate_keys().await.unwrap();
+    rotate_keys(edge.core()).await.unwrap();
     acme.partner.at(&edge).user("early").await;
     assert_eq!(ring(&edge).await["rotation"]["resealed"], 0);
     assert_eq!(columns(&context, BY_TENANT).await, [""; 0]);
 
     context.clock().advance(TimeDelta::seconds(61));
     context.core().refresh().await.unwrap();
-    edge.core().rotate_keys().await.unwrap();
+    rotate_keys(edge.core()).await.unwrap();
     let status = ring(&edge).await;
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
     assert_eq!(columns(&context, BY_MASTER).await, ["tenant_key.sealed"]);
@@ -248,7 +249,7 @@ async fn users_keys_of_an_earlier_version_are_sealed_twice_by_the_first_rotation
     sqlx::query("delete from user_key_master_seal").execute(context.db()).await.unwrap();
     let acme = context.partner("acme").await;
     let ada = acme.user("ada").await;
-    context.core().rotate_keys().await.unwrap();
+    rotate_keys(context.core()).await.unwrap();
     let is_finished = async || ring(&context).await["rotation"]["finishedAt"].is_string();
     assert!(is_finished().await);
     let found = |mark: &str, count: i64| (mark.to_owned(), count);
@@ -257,14 +258,14 @@ async fn users_keys_of_an_earlier_version_are_sealed_twice_by_the_first_rotation
     context.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
     let bob = acme.user("bob").await;
     // What was being stored meanwhile may not be committed yet.
-    context.core().rotate_keys().await.unwrap();
+    rotate_keys(context.core()).await.unwrap();
     assert!(!is_finished().await);
     assert_eq!(users_keys(&context).await, [found(BY_BOTH, 1), found(BY_TENANT, 1)]);
     for user in [&ada, &bob] {
         user.get("/api/v1/user/info").await.assert_status(200);
     }
     context.clock().advance(TimeDelta::seconds(61));
-    context.core().rotate_keys().await.unwrap();
+    rotate_keys(context.core()).await.unwrap();
     assert!(is_finished().await);
     assert_eq!(users_keys(&context).await, [found(BY_BOTH, 2)]);
     for user in [&ada, &bob] {
@@ -300,7 +301,7 @@ async fn mail_and_share_tokens_are_sealed_twice_as_users_keys_are() {
     visits("bob").await;
     assert_eq!(by(BY_BOTH).await, TWICE);
     context.clock().advance(TimeDelta::seconds(61));
-    context.core().rotate_keys().await.unwrap();
+    rotate_keys(context.core()).await.unwrap();
     assert_eq!(by(BY_TENANT).await, [""; 0]);
     assert_eq!(by(BY_BOTH).await, TWICE);
 

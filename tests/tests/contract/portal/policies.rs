@@ -152,7 +152,7 @@ async fn a_form_that_is_wrong_names_its_fields_and_a_body_is_bounded() {
     let dense = format!(r#"{{"tiers": [{}0]}}"#, "[],".repeat(20_000));
     let answer = upload(&mut ada, b"\0asm", &[("config", dense.as_str())]).await;
     assert!(answer.assert_status(400).text().contains("It has too many values."));
-    let huge = vec![0; rampart_core::operate::admin::BODY_BYTES_MAX + 1];
+    let huge = vec![0; rampart_api::operate::admin::BODY_BYTES_MAX + 1];
     upload(&mut ada, &huge, &[]).await.assert_status(413);
     assert_eq!(audited(&context).await, []);
 }

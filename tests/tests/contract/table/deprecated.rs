@@ -1,6 +1,6 @@
 //! Calls of version 1 that version 2 replaces say so in every answer.
 
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_tests::document::{PARTNERS, operation};
 use rampart_tests::test_context::TestContext;
 

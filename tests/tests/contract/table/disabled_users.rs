@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::auth::caller::UserProof;
 use rampart_core::endpoint::Route;
 use rampart_core::platform::error::Code;

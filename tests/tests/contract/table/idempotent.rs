@@ -2,7 +2,7 @@
 //! does not do twice.
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 
 /// Those that may be sent again without a key: they read, tell who somebody is, offer what binds nobody,
 /// or end in the same state.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
-use rampart_core::api::PAGES;
+use rampart_api::PAGES;
 use rampart_tests::test_context::TestContext;
 
 use super::some_path;

@@ -1,7 +1,7 @@
 //! Scopes of API keys, over the whole table of endpoints.
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_core::tenancy::tenants::Scope;
 use rampart_tests::partner::Partner;
 use rampart_tests::test_context::TestContext;

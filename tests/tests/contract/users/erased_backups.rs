@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::operate::key_rotation::rotate_keys;
 use rampart_core::platform::crypto::Secret;
 use rampart_tests::answer::Answer;
 use rampart_tests::test_context::TestContext;
@@ -54,7 +55,7 @@ async fn a_backup_from_before_an_erasure_opens_nothing_once_its_master_key_is_go
     both.admin(Method::POST, ROTATION, Value::Null).await.assert_status(200);
     // The key that the house got by that is in use.
     both.clock().advance(TimeDelta::seconds(61));
-    both.core().rotate_keys().await.unwrap();
+    rotate_keys(both.core()).await.unwrap();
     let status = both.admin(Method::GET, ROTATION, Value::Null).await.assert_status(200).json();
     assert!(status["rotation"]["finishedAt"].is_string(), "{status}");
     let alone = edge(&context, &[]).await;

@@ -1,7 +1,7 @@
 //! The connectors' API, as the connector of a test client uses it.
 
 use http::Method;
-use rampart_core::api::CONNECTOR_ENDPOINTS;
+use rampart_api::CONNECTOR_ENDPOINTS;
 use rampart_tests::edge::Edge;
 use rampart_tests::remote_connector::RemoteConnector;
 use rampart_tests::user::registration;

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
-use rampart_core::api::OPERATOR_ENDPOINTS;
+use rampart_api::OPERATOR_ENDPOINTS;
 use rampart_tests::caller::Caller;
 use rampart_tests::edge::{ADMIN_TOKEN, Edge};
 use rampart_tests::guests::component;

@@ -1,7 +1,7 @@
 //! The partners' API, as a test client uses it.
 
 use http::Method;
-use rampart_core::api::ENDPOINTS;
+use rampart_api::ENDPOINTS;
 use rampart_tests::edge::Edge;
 use rampart_tests::user::registration;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The rules for a response, one by one, against the client of edges.
 
-use rampart_core::operate::ocsp::{OcspClient, OcspFailure, OcspQuery, OcspResponse};
+use rampart_api::operate::ocsp::{OcspClient, OcspFailure, OcspQuery, OcspResponse};
 use rampart_tests::ocsp_responder::{Authority, OcspResponder, Signer, Statement};
 use rampart_tests::port::free;
 use rcgen::ExtendedKeyUsagePurpose::{OcspSigning, ServerAuth};

@@ -89,7 +89,7 @@ pub(super) fn wallet_account(command: &Leased) -> (Outcome, Value) {
 ///
 /// # Errors
 /// When the database cannot be used.
-pub(crate) async fn end_identity_check(
+pub async fn end_identity_check(
     conn: &mut Connection,
     core: &Core,
     tenant: &Tenant,

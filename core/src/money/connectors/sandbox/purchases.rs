@@ -76,7 +76,7 @@ impl Purchase {
 ///
 /// # Errors
 /// As [`simulate_in`], and those of `begin`.
-pub(crate) async fn simulate<B, Fut, E>(
+pub async fn simulate<B, Fut, E>(
     core: &Core,
     key: OrderKey,
     simulated: SimulatedEvent,
@@ -103,7 +103,7 @@ where
 ///
 /// # Errors
 /// When the order is not there, its state forbids the event, or the database is out of reach.
-pub(crate) async fn simulate_in(
+pub async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,

@@ -77,7 +77,7 @@ impl SimulatedSale {
 ///
 /// # Errors
 /// When the sale is not there, its state forbids the event, or the database is out of reach.
-pub(crate) async fn simulate_in(
+pub async fn simulate_in(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,

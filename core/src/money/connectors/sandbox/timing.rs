@@ -4,7 +4,7 @@ use crate::Core;
 use crate::money::connectors::commands::CommandKind;
 
 /// The sandbox's name among the connectors. No program outside has it.
-pub(crate) const NAME: &str = "sandbox";
+pub const NAME: &str = "sandbox";
 
 /// The time of a command.
 #[derive(Clone, Copy, Debug)]

@@ -93,7 +93,7 @@ impl Terms {
 impl Confirm {
     /// # Errors
     /// Every violation: ER014, ER015, ER045, ER046, ER047, ER048, ER380.
-    pub(crate) fn read_v1(document: &Value, client: &Client) -> Result<Self> {
+    pub fn read_v1(document: &Value, client: &Client) -> Result<Self> {
         let mut fields = Fields::from_object(document)?;
         let return_url = fields.required("returnUrl", Code::ReturnUrlInvalid, return_url);
         let callback_url = callback_url(&mut fields, client);

@@ -35,7 +35,7 @@ const NOT_PRICEABLE: &str =
     "the order cannot have what has arrived, by a live price and its limits: give it back";
 
 /// Events of one of the two kinds of order, and the statements on its table.
-pub(crate) trait Event: Sync {
+pub trait Event: Sync {
     /// The kind of order.
     const SIDE: Side;
     /// Every permitted transition; any other is refused.
@@ -70,7 +70,7 @@ pub(crate) trait Event: Sync {
 
 /// The facts about an order by which an event is classified.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub struct Facts {
     pub(crate) status: OrderStatus,
     /// Amount due: fiat for an order, coins for a sale.
     pub(crate) amount: Decimal,
@@ -86,7 +86,7 @@ pub(crate) struct Facts {
 }
 
 /// The order's columns that its event and its callback need.
-pub(crate) struct NotifyColumns {
+pub struct NotifyColumns {
     pub(crate) partner_reference: Option<String>,
     pub(crate) callback_url: Option<String>,
 }
@@ -106,7 +106,7 @@ pub(crate) fn next_transition<E: Event>(
 ///
 /// # Errors
 /// When the order is not there, its state forbids the event, or the database is out of reach.
-pub(crate) async fn apply<E: Event>(
+pub async fn apply<E: Event>(
     core: &Core,
     key: OrderKey,
     event: &E,
@@ -123,7 +123,7 @@ pub(crate) async fn apply<E: Event>(
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) async fn apply_in<E: Event>(
+pub async fn apply_in<E: Event>(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,
@@ -139,7 +139,7 @@ pub(crate) async fn apply_in<E: Event>(
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) async fn permit<E: Event>(
+pub async fn permit<E: Event>(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,
@@ -158,7 +158,7 @@ pub(crate) async fn permit<E: Event>(
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) async fn apply_recorded<E: Event>(
+pub async fn apply_recorded<E: Event>(
     conn: &mut Connection,
     core: &Core,
     key: OrderKey,
@@ -172,7 +172,7 @@ pub(crate) async fn apply_recorded<E: Event>(
 }
 
 /// An event being applied.
-pub(crate) struct Change<'a> {
+pub struct Change<'a> {
     pub(crate) core: &'a Core,
     pub(crate) key: OrderKey,
     pub(crate) actor: &'a str,

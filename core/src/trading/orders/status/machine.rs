@@ -8,7 +8,7 @@ use crate::trading::orders::state::{Cause, OrderStatus};
 
 /// A transition: one row of the contract's table.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Transition {
+pub struct Transition {
     pub(crate) from: OrderStatus,
     pub(crate) cause: Cause,
     pub(crate) to: OrderStatus,
@@ -26,7 +26,7 @@ impl Transition {
 }
 
 /// A row of the table.
-pub(crate) const fn transition(
+pub const fn transition(
     from: OrderStatus,
     cause: Cause,
     to: OrderStatus,
@@ -60,7 +60,7 @@ pub(super) const TRANSITIONS: &[Transition] = {
 };
 
 /// True if an order in this state takes an event of this cause.
-pub(crate) fn takes(status: OrderStatus, cause: Cause) -> bool {
+pub fn takes(status: OrderStatus, cause: Cause) -> bool {
     TRANSITIONS.iter().any(|row| row.from == status && row.cause == cause)
 }
 
