@@ -77,6 +77,29 @@ async fn a_payment_that_nobody_has_begun_is_not_made_for_an_order_that_is_paid()
 }
 
 #[tokio::test]
+async fn a_payment_that_nobody_has_begun_is_not_made_for_an_order_that_waits_with_its_money() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let (released, refunded) = (order(&acme, 100).await, order(&acme, 100).await);
+    for order in [&released, &refunded] {
+        let path = format!("/admin/v1/orders/{}/events", order.id);
+        let body = json!({"event": "payment-received", "amount": 90});
+        context.admin(Method::POST, &path, body).await.assert_status(200);
+        assert_eq!(status(&context, order).await, "blocked");
+    }
+    assert!(connector.lease(10).await.is_empty(), "both were paid");
+    released.event(&context, "release").await.assert_status(200);
+    let payout = connector.answer_next("done", json!({"transactionId": "tx"})).await;
+    assert_eq!(
+        (&payout["kind"], &payout["body"]["orderId"]),
+        (&json!("payout.send"), &json!(released.id))
+    );
+    refunded.event(&context, "refund").await.assert_status(200);
+    assert!(connector.lease(10).await.is_empty());
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn a_payment_that_a_connector_has_begun_ends_before_the_coins_of_its_order_go() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

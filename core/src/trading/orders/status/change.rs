@@ -283,7 +283,13 @@ impl<'a> Change<'a> {
                 withdraw_creation(tx, key).await?;
                 Box::pin(command_payout(tx, core, key)).await
             }
+            Cause::PaymentLate | Cause::PaymentAmountWrong | Cause::PriceMoved => {
+                // It has money: whichever way it goes, no other payment of it is to be made.
+                Ok(withdraw_creation(tx, key).await?)
+            }
             Cause::Released => {
+                // An edge of the version before has left that of an order that waited.
+                withdraw_creation(tx, key).await?;
                 Box::pin(command_payout(tx, core, key)).await?;
                 Ok(report_payout_again(tx, core, key).await?)
             }
