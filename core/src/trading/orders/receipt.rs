@@ -160,22 +160,20 @@ struct Settlement {
 
 impl Receipt {
     async fn load(core: &Core, client: &Client, order: Order) -> Result<Self> {
-        // Timelines are archived after some time; payments stay.
+        // Timelines are archived after some time; payments and the books stay. Nothing that is reported
+        // later changes an answer: no other payment is the order's own, and a completed order is final.
         let settlement = sqlx::query_as!(
             Settlement,
             r#"
             select o.price, coalesce(
                 (select min(p.occurred_at) from payment p where p.client_id = o.client_id
-                    and p.order_id = o.order_id and p.kind = 'received'),
+                    and p.order_id = o.order_id and p.kind = 'received' and not p.suspense),
+                -- one that was matched may be in a book that the partner does not see
+                (select min(e.occurred_at) from ledger_entry e where e.client_id = o.client_id
+                    and e.order_id = o.order_id and e.kind = 'matched'),
                 (select min(t.at) from order_transition t where t.client_id = o.client_id
                     and t.order_id = o.order_id and t.cause = 'payment-received')
-            ) as "paid_at?", coalesce(
-                (select max(p.recorded_at) from payment p where p.client_id = o.client_id
-                    and p.order_id = o.order_id and p.kind = 'payout-confirmed'),
-                (select max(t.at) from order_transition t where t.client_id = o.client_id
-                    and t.order_id = o.order_id and t.to_status = 'completed'),
-                o.updated_at
-            ) as "completed_at!"
+            ) as "paid_at?", o.updated_at as completed_at
             from buy_order o where o.client_id = $1 and o.order_id = $2
             "#,
             client.id().uuid(),

@@ -102,6 +102,54 @@ async fn a_receipt_has_the_facts_and_anybody_can_verify_it() {
     assert_eq!(shop.get(&path("ref-1")).await.json(), signed);
 }
 
+/// Records a payment by hand that is the partner's.
+async fn record(context: &TestContext, mut payment: Value) -> Value {
+    for (name, value) in [("partner", "acme"), ("connector", "manual"), ("reason", "seen")] {
+        payment[name] = json!(value);
+    }
+    let recorded = context.admin(Method::POST, "/admin/v1/payments", payment).await;
+    recorded.assert_status(201).json()
+}
+
+#[tokio::test]
+async fn reports_after_its_completion_change_no_receipt() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = completed(&context, &shop).await;
+    let before = receipt(&shop, order).await;
+    let told = [("received", json!(100), "EUR"), ("payout-confirmed", json!(0.001), "BTC")];
+    for (kind, amount, currency) in told {
+        let payment = json!({"kind": kind, "amount": amount, "currency": currency, "orderId": order,
+            "providerReference": TRANSACTION, "occurredAt": "2020-01-01T00:00:00Z"});
+        record(&context, payment).await;
+    }
+    assert_eq!(receipt(&shop, order).await, before);
+}
+
+#[tokio::test]
+async fn a_receipt_tells_the_time_of_a_payment_that_was_matched() {
+    let context = TestContext::start().await;
+    let shop = Shop::of(&context, "acme").await;
+    let order = shop.order(&context, |_| ()).await;
+    let payment = json!({"kind": "received", "amount": 90, "currency": "EUR",
+        "providerReference": "transfer-1"});
+    let payment = record(&context, payment).await;
+    let path = format!("/admin/v1/payments/{}/match", payment["id"].as_str().unwrap());
+    context.admin(Method::POST, &path, json!({ "orderId": order })).await.assert_status(200);
+    // It is too little: the order waits for its release.
+    for event in [
+        json!({"event": "release"}),
+        json!({"event": "coins-sent", "transactionId": TRANSACTION}),
+        json!({"event": "confirmed-on-chain"}),
+    ] {
+        happen(&context, order, event).await.assert_status(200);
+    }
+    let signed = receipt(&shop, order).await;
+    let receipt = &signed["receipt"];
+    assert_eq!(receipt["fiatAmount"]["amount"], json!(90));
+    assert!(receipt["paidAt"].is_string(), "{receipt}");
+}
+
 #[tokio::test]
 async fn an_altered_receipt_is_nobodys() {
     let context = TestContext::start().await;
