@@ -1,9 +1,12 @@
 //! The payouts of an order, by the reports of them.
 
+mod name;
+
 use rampart_statement::stored_reference;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use self::name::Name;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{PayoutPayable, Suspense};
@@ -17,26 +20,6 @@ const OPENING: &str = "opening";
 const UNDONE: &str = "payout-returned";
 /// Kind of the entry of what has left beyond what was owed: an index finds those for the review queue.
 const EXCESS: &str = "payout-excess";
-
-/// The reporter of a payout and its name for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
-    connector: String,
-    /// `None`: the reporter has given none.
-    reference: Option<String>,
-}
-
-impl Name {
-    /// True if the other report may be of the same payout under another name: a transaction that was
-    /// replaced, or a report without a name.
-    fn may_be(&self, other: &Self) -> bool {
-        self.connector == other.connector || self.reference.is_none() || other.reference.is_none()
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        self.reference.is_some() && self.reference == other.reference
-    }
-}
 
 /// A payout that has left: by the report of its begin, that of its end, or both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +39,12 @@ impl Payout {
 
     fn is_named(&self, name: &Name) -> bool {
         self.names().any(|known| known.is(name))
+    }
+
+    /// True if its begin, or its end, was reported by this name.
+    fn has_told(&self, report: PayoutReport, name: &Name) -> bool {
+        let told = if report == PayoutReport::Begin { &self.begin } else { &self.end };
+        told.as_ref().is_some_and(|told| told.is(name))
     }
 }
 
@@ -174,8 +163,8 @@ impl Sent {
         self.has_moved = is_more || report.is_return() == known.is_some();
         self.count_unnamed(report, &name, amount);
         match (report, known) {
-            (PayoutReport::Begin, Some(known)) => self.out[known].begin = Some(name),
-            (PayoutReport::End, Some(known)) => self.out[known].end = Some(name),
+            (PayoutReport::Begin, Some(known)) => Name::keep(&mut self.out[known].begin, name),
+            (PayoutReport::End, Some(known)) => Name::keep(&mut self.out[known].end, name),
             (PayoutReport::Return | PayoutReport::NamedReturn, Some(known)) => {
                 self.returned.push(amount);
                 if report == PayoutReport::Return {
@@ -285,10 +274,15 @@ impl Sent {
                 && one.names().any(|known| known.may_be(name))
         };
         match report {
-            PayoutReport::Begin | PayoutReport::End => named
+            PayoutReport::Begin | PayoutReport::End => {
+                // Two reporters may tell the same of one payout by its name.
+                let is_told = |one: &Payout| !one.is_rest && one.has_told(report, name);
+                let told = named.or_else(|| self.out.iter().position(is_told));
                 // An operator, who names none, may have told of the end of another one.
-                .or_else(|| self.out.iter().position(|one| one.end.is_none() && may_be(one)))
-                .or_else(|| self.out.iter().position(may_be)),
+                let has_no_end = |one: &Payout| one.end.is_none() && may_be(one);
+                told.or_else(|| self.out.iter().position(has_no_end))
+                    .or_else(|| self.out.iter().position(may_be))
+            }
             PayoutReport::Return | PayoutReport::NamedReturn if is_gone => None,
             PayoutReport::Return | PayoutReport::NamedReturn if is_bound => {
                 self.find_smaller_rest(amount)

@@ -156,6 +156,30 @@ async fn coins_whose_end_an_operator_tells_of_before_their_connector_have_left_o
 }
 
 #[tokio::test]
+async fn coins_that_an_operator_has_recorded_by_their_transaction_have_left_once() {
+    let context = TestContext::start().await;
+    let (acme, connector) = live(&context).await;
+    let order = paid_order(&acme, &connector).await;
+    // Their connector has sent them, and cannot say so for now.
+    let payout = connector.lease(1).await.remove(0);
+    for kind in ["payout-sent", "payout-confirmed"] {
+        let by_hand = json!({"partner": "acme", "kind": kind, "connector": "manual",
+            "amount": payout["body"]["amount"], "currency": payout["body"]["asset"],
+            "providerReference": "0xab", "orderId": order.id, "reason": "seen on the chain"});
+        let recorded = context.admin(Method::POST, "/admin/v1/payments", by_hand).await;
+        recorded.assert_status(201);
+    }
+    assert_eq!(status(&context, &order).await, "completed");
+    connector.report(&payout, "done", json!({"transactionId": "0xab"})).await.assert_status(200);
+    let confirmed = json!({"id": "c", "kind": "payout.confirmed", "commandId": payout["id"],
+        "occurredAt": "2026-03-01T12:10:00Z", "transactionId": "0xab", "confirmations": 2});
+    connector.event(confirmed).await.assert_status(200);
+    let twice = "select count(*) from ledger_entry where kind = 'payout-excess'";
+    assert_eq!(count(&context, twice).await, 0);
+    assert_eq!(problems(&context).await, [Value::Null; 0]);
+}
+
+#[tokio::test]
 async fn one_transaction_sends_the_coins_of_several_orders() {
     let context = TestContext::start().await;
     let (acme, connector) = live(&context).await;

@@ -30,6 +30,20 @@ fn a_payout_moves_once_whichever_report_of_it_is_first() {
         (&[(Begin, "chain", "a"), (End, "manual", ""), (End, "chain", "b")], &[true, false, false]),
         (&[(Begin, "chain", "a"), (End, "manual", ""), (End, "bank", "b")], &[true, false, true]),
         (&[(End, "manual", ""), (Begin, "chain", "a"), (End, "chain", "a")], &[true, false, false]),
+        // Told by its name by two.
+        (
+            &[(Begin, "manual", "a"), (Begin, "chain", "a"), (End, "chain", "a")],
+            &[true, false, false],
+        ),
+        (
+            &[(Begin, "chain", "a"), (End, "manual", "a"), (End, "chain", "a")],
+            &[true, false, false],
+        ),
+        (
+            &[(End, "manual", "a"), (End, "chain", "a"), (Begin, "chain", "a")],
+            &[true, false, false],
+        ),
+        (&[(Begin, "chain", "a"), (End, "manual", "b"), (End, "chain", "b")], &[true, true, false]),
         (
             &[(Begin, "chain", "a"), (Begin, "chain", "b"), (End, "chain", "b")],
             &[true, true, false],
@@ -48,6 +62,17 @@ fn a_payout_moves_once_whichever_report_of_it_is_first() {
                 (End, "chain", "b"),
             ],
             &[true, false, true, true, false],
+        ),
+        // The chain has taken up again what it had forgotten: both have arrived.
+        (
+            &[
+                (Begin, "chain", "a"),
+                (Return, "chain", "a"),
+                (Begin, "chain", "b"),
+                (End, "chain", "a"),
+                (End, "chain", "b"),
+            ],
+            &[true, true, true, false, true],
         ),
         (&[(Return, "chain", "a"), (Begin, "chain", "b")], &[false, true]),
     ] {
