@@ -1,7 +1,9 @@
 //! A statement as CSV: `date`, `amount`, `currency`, `reference`, `providerReference`, `name`,
 //! `iban`, `endToEndId`, `returnReason`, in any order; the first three must be there. A line with a
-//! `returnReason` is a transfer that came back, under the id that its `endToEndId` has.
+//! `returnReason` is a transfer that came back, under the id that its `endToEndId` has. A `date` is a day,
+//! or a time whose day counts as it is written.
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use csv::{ReaderBuilder, Trim};
 use serde::Deserialize;
 
@@ -12,6 +14,8 @@ use super::{
 
 /// Shortest code of a currency, in characters.
 const CURRENCY_CHARS_MIN: usize = 2;
+/// Length of a day at the begin of a time, in bytes.
+const DAY_BYTES: usize = 10;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,7 +66,7 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
     let end_to_end_id = plain(&row.end_to_end_id);
     let is_id = !is_placeholder(&end_to_end_id);
     Ok(Line {
-        date: Some(day(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
+        date: Some(day_of(&row.date).ok_or_else(|| wrong("date: not as 2026-03-01"))?),
         amount: amount(&row.amount).ok_or_else(|| wrong("amount: not a number"))?,
         currency: row.currency,
         reference: bounded(&row.reference),
@@ -74,6 +78,13 @@ fn line(number: usize, row: Result<Row, csv::Error>) -> Result<Line, Unreadable>
         return_reason: bounded(&row.return_reason),
         ..Line::default()
     })
+}
+
+/// A day, or that of a time (ISO 8601), which may be without a zone.
+fn day_of(text: &str) -> Option<NaiveDate> {
+    let is_time =
+        DateTime::parse_from_rfc3339(text).is_ok() || text.parse::<NaiveDateTime>().is_ok();
+    day(if is_time { text.get(..DAY_BYTES)? } else { text })
 }
 
 /// True for the form of a currency's or an asset's code, or of an asset's CAIP-19 id. Which ones
@@ -103,6 +114,19 @@ mod tests {
         assert_eq!(lines[0].reference, "order 1234567890123456, thanks");
         assert_eq!((lines[1].amount, &*lines[1].provider_reference), (Decimal::new(-125, 1), "b2"));
         assert_eq!(read("date;amount;currency\n2026-03-01;1;EUR\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_time_stands_for_its_day() {
+        for date in [
+            "2026-03-01",
+            "2026-03-01T23:30:00Z",
+            "2026-03-01T23:30:00-05:00",
+            "2026-03-01T23:30:00",
+        ] {
+            let lines = read(&format!("date,amount,currency\n{date},1,EUR\n")).unwrap();
+            assert_eq!(lines[0].date, "2026-03-01".parse().ok(), "{date}");
+        }
     }
 
     #[test]
@@ -173,6 +197,8 @@ mod tests {
             ("date,amount\n2026-03-01,1\n", "line 1"),
             ("date,amount,currency\n2026-03-01,1,EUR\n2026-03-01,one,EUR\n", "line 3: amount"),
             ("date,amount,currency\n01.03.2026,1,EUR\n", "line 2: date"),
+            ("date,amount,currency\n2026-03-01T25:00:00Z,1,EUR\n", "line 2: date"),
+            ("date,amount,currency\n2026-03-01 noon,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n+262142-12-31,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n1999-12-31,1,EUR\n", "line 2: date"),
             ("date,amount,currency\n2026-03-01,1,euro\n", "line 2: currency"),
