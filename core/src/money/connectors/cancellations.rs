@@ -11,9 +11,7 @@ use crate::platform::error::Result;
 
 /// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
 /// provider, by the connector that makes it; nothing for an order whose payment no connector has begun
-/// to make, or whose connector cancels no payments. One that is made later is cancelled then
-/// ([`cancel_late_payment`]): until a connector has begun to make it, it follows the routes, and
-/// nobody knows yet who will hold it.
+/// to make, which is not made any more ([`withdraw_creation`]), or whose connector cancels no payments.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -85,8 +83,9 @@ pub(super) async fn cancel_late_payment(
     if is_over == Some(true) { command_cancellation(conn, core, key).await } else { Ok(()) }
 }
 
-/// Takes back, in the transaction that pays an order, the making of a payment that no connector holds and
-/// of which every attempt was to be repeated: it was paid otherwise, and its payout would wait for that.
+/// Takes back, in the transaction that pays or ends an order, the making of a payment that no connector
+/// holds and of which every attempt was to be repeated: it was paid otherwise, and its payout would wait
+/// for that, or nobody is to pay any more.
 ///
 /// # Errors
 /// The database's.

@@ -135,12 +135,30 @@ async fn a_payment_that_follows_the_routes_is_cancelled_by_whoever_makes_it() {
     let context = TestContext::start().await;
     let (acme, [one, two]) = two_for_cards(&context).await;
     let order = order(&acme, 100).await;
-    order.event(&context, "cancel").await.assert_status(200);
     route_cards(&context, Some("two")).await;
-    let create = two.answer_next("done", json!({"providerReference": "pi-1"})).await;
+    let create = two.lease(10).await.remove(0);
     assert_eq!(create["kind"], "payment.create");
+    order.event(&context, "cancel").await.assert_status(200);
+    let made = json!({"providerReference": "pi-1"});
+    two.report(&create, "done", made).await.assert_status(200);
     assert!(one.lease(10).await.is_empty(), "it holds no payment");
     assert_cancels(&two, "pi-1").await;
+}
+
+#[tokio::test]
+async fn a_payment_that_nobody_has_begun_is_not_made_for_an_order_that_has_ended() {
+    let context = TestContext::start().await;
+    let (acme, [one, two]) = two_for_cards(&context).await;
+    for route in [Some("one"), None] {
+        route_cards(&context, Some("one")).await;
+        let order = order(&acme, 100).await;
+        route_cards(&context, route).await;
+        order.event(&context, "cancel").await.assert_status(200);
+        route_cards(&context, Some("two")).await;
+        for connector in [&one, &two] {
+            assert!(connector.lease(10).await.is_empty(), "{route:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -149,10 +167,10 @@ async fn a_cancellation_follows_no_route_away_from_the_connector_of_its_payment(
     let (acme, [one, two]) = two_for_cards(&context).await;
     let order = order(&acme, 100).await;
     route_cards(&context, None).await;
-    order.event(&context, "cancel").await.assert_status(200);
     route_cards(&context, Some("one")).await;
     let create = one.lease(10).await.remove(0);
     assert_eq!(create["kind"], "payment.create");
+    order.event(&context, "cancel").await.assert_status(200);
     route_cards(&context, Some("two")).await;
     let made = json!({"providerReference": "pi-1"});
     one.report(&create, "done", made).await.assert_status(200);
@@ -180,11 +198,13 @@ async fn an_order_that_ends_while_its_payment_is_made_cancels_it_once() {
 }
 
 #[tokio::test]
-async fn a_payment_that_is_refused_after_its_order_has_ended_is_not_cancelled() {
+async fn a_payment_that_was_to_be_made_later_is_not_made_or_cancelled_once_its_order_has_ended() {
     let context = TestContext::start().await;
     let (acme, [one, _two]) = two_for_cards(&context).await;
     let order = order(&acme, 100).await;
+    let create = one.lease(10).await.remove(0);
+    one.report(&create, "retry", Value::Null).await.assert_status(200);
     order.event(&context, "cancel").await.assert_status(200);
-    one.answer_next("rejected", json!({})).await;
-    assert!(one.lease(10).await.is_empty(), "there is nothing to cancel");
+    sqlx::query("update command set due_at = now()").execute(context.db()).await.unwrap();
+    assert!(one.lease(10).await.is_empty(), "there is nothing to make, and nothing to cancel");
 }

@@ -294,6 +294,7 @@ impl<'a> Change<'a> {
                 Ok(report_payout_again(tx, core, key).await?)
             }
             Cause::Expired | Cause::Cancelled | Cause::PaymentDenied => {
+                withdraw_creation(tx, key).await?;
                 Box::pin(command_cancellation(tx, core, key)).await
             }
             _ => Ok(()),
