@@ -75,6 +75,9 @@ pub trait Endpoint: Sized + 'static {
     /// [`Endpoint::needs_approval`]. A call that succeeds and has not used the approval up fails
     /// ([`Approver::settle`]).
     const APPROVAL: bool = false;
+    /// `true` if a request that waits for a second operator is refused at once where [`Endpoint::call`]
+    /// refuses it now: its transaction is undone, and nothing else of it has an effect.
+    const DRY_RUN: bool = true;
     /// `true` if [`Endpoint::call`] is one transaction that locks rows in another order than others
     /// do: it is run again when Postgres gives it up to end a deadlock. For what locks orders and
     /// their commands. Others lock in this order: references of payments, partners, users, commands

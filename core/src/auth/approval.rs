@@ -11,25 +11,44 @@ use crate::platform::audit::{self, Entry};
 use crate::platform::db::Connection;
 use crate::platform::error::{Denial, Result};
 
+/// The refusal that ends a dry run; nobody sees it.
+const DRY_RUN: &str = "a dry run changes nothing";
+
 /// An approval that was granted, and not used up when it was looked up.
 #[derive(Debug)]
 pub struct GrantedApproval {
+    /// `None` stands in for one in a dry run of the call.
+    granted: Option<Granted>,
+    /// True once a transaction of the call has used it up, or the call has left it.
+    is_settled: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Granted {
     id: Uuid,
     /// Method and path of the call, for the audit.
     call: String,
-    /// True once a transaction of the call has used it up, or the call has left it.
-    is_settled: AtomicBool,
 }
 
 impl GrantedApproval {
     /// The approval of this id, of the call with this method and path.
     pub const fn new(id: Uuid, call: String) -> Self {
-        Self { id, call, is_settled: AtomicBool::new(false) }
+        Self { granted: Some(Granted { id, call }), is_settled: AtomicBool::new(false) }
+    }
+
+    /// The stand-in for an approval in a dry run: the call ends, and its transaction is undone, where it
+    /// would use one up.
+    pub const fn dry_run() -> Self {
+        Self { granted: None, is_settled: AtomicBool::new(false) }
     }
 
     /// Leaves it as it is: the call has found nothing to do.
-    pub fn leave(&self) {
+    ///
+    /// # Errors
+    /// In a dry run.
+    pub fn leave(&self) -> Result<()> {
         self.is_settled.store(true, Ordering::Relaxed);
+        self.granted().map(drop)
     }
 
     /// False while the call has neither used it up nor left it.
@@ -50,8 +69,12 @@ impl GrantedApproval {
     /// and finds it unused if that one was rolled back.
     ///
     /// # Errors
-    /// 409 when it was used up, taken back or has expired since it was looked up.
+    /// 409 when it was used up, taken back or has expired since it was looked up, and in a dry run.
     pub async fn take(&self, conn: &mut Connection) -> Result<UsedApproval> {
+        if self.granted.is_none() {
+            self.is_settled.store(true, Ordering::Relaxed);
+        }
+        let Granted { id, call } = self.granted()?;
         let granted_by = sqlx::query_scalar!(
             r#"
             update approval set used_at = now()
@@ -59,15 +82,23 @@ impl GrantedApproval {
                 and used_at is null and expires_at > now()
             returning granted_by as "granted_by!"
             "#,
-            self.id,
+            *id,
         )
         .fetch_optional(conn)
         .await?;
         let reason = "the approval was used, taken back or has expired meanwhile: call again";
         let granted_by = granted_by.ok_or_else(|| Denial::conflict(reason))?;
         self.is_settled.store(true, Ordering::Relaxed);
-        let detail = json!({ "call": self.call, "grantedBy": granted_by });
-        Ok(UsedApproval { id: self.id, detail })
+        let detail = json!({ "call": call, "grantedBy": granted_by });
+        Ok(UsedApproval { id: *id, detail })
+    }
+
+    /// The approval itself.
+    ///
+    /// # Errors
+    /// In a dry run.
+    fn granted(&self) -> Result<&Granted> {
+        self.granted.as_ref().ok_or_else(|| Denial::conflict(DRY_RUN).into())
     }
 }
 

@@ -16,8 +16,9 @@ pub trait Approver: Caller {
     /// Gives the answer to a request that waits, and nothing for one that may go on.
     ///
     /// # Errors
-    /// When the caller may not ask for an approval; nobody else has one to ask for.
-    fn hold<'a, E: Endpoint>(
+    /// When the caller may not ask for an approval, or the endpoint would refuse the request by what is
+    /// stored now; nobody else has one to ask for.
+    fn hold<'a, E: Endpoint<Caller = Self>>(
         &'a self,
         _: &'a Core,
         _: &'a Input,

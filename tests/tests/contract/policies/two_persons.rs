@@ -63,7 +63,10 @@ async fn a_change_of_a_policy_or_a_key_uses_its_approval_up() {
         let remove = async || call(&context, &ada, Method::DELETE, path, json!({})).await;
         granted(&context, &bob, &remove().await).await;
         remove().await.assert_status(204);
-        remove().await.assert_status(202);
+        let listed = call(&context, &ada, Method::GET, "/admin/v1/approvals", Value::Null).await;
+        assert_eq!(listed.json()[0]["state"], "used");
+        // Nobody is asked about what is gone.
+        remove().await.assert_status(404);
     }
 }
 

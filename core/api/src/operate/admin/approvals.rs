@@ -2,6 +2,7 @@
 //! it again. The break-glass owner needs nobody.
 
 pub mod decide;
+mod dry_run;
 pub mod list;
 pub(super) mod withdraw;
 
@@ -15,6 +16,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::dry_run::DryRun;
 use super::operator::Operator;
 use crate::Core;
 use crate::auth::approval::GrantedApproval;
@@ -42,14 +44,24 @@ pub(super) struct Held<'a> {
     route: &'static str,
     path: &'a str,
     roles: &'static [Role],
+    dry_run: Option<DryRun<'a>>,
 }
 
 impl<'a> Held<'a> {
-    /// A call of an endpoint. `path` is the call's, or one of the same meaning: it is kept for good, in the
-    /// audit, and shown to everybody, so that it must say nothing of a person. The second person has each
-    /// of `roles`, besides one that the endpoint declares.
-    pub(super) fn of<E: Endpoint>(path: &'a str, roles: &'static [Role]) -> Self {
-        Self { method: E::METHOD, route: E::PATH, path, roles }
+    /// A call of an endpoint. The second person has each of `roles`, besides one that the endpoint
+    /// declares.
+    pub(super) fn of<E: Endpoint<Caller = Operator>>(
+        input: &'a Input,
+        roles: &'static [Role],
+    ) -> Self {
+        let (path, dry_run) = (&*input.head.path, DryRun::of::<E>(input));
+        Self { method: E::METHOD, route: E::PATH, path, roles, dry_run }
+    }
+
+    /// The call under a path of the same meaning: a path is kept for good, in the audit, and shown to
+    /// everybody, so that it must say nothing of a person.
+    pub(super) fn at(self, path: &'a str) -> Self {
+        Self { path, ..self }
     }
 
     /// The name of the call in the audit.
@@ -64,17 +76,17 @@ impl<'a> Held<'a> {
 ///
 /// # Errors
 /// 403 in a session of the version before, which has no identity; 409 when too many calls of this
-/// operator wait, or another operator of the same name waits with this one.
-pub(super) fn hold<'a, E: Endpoint>(
+/// operator wait, or another operator of the same name waits with this one; those of the call itself,
+/// about which nobody is asked then.
+pub(super) fn hold<'a, E: Endpoint<Caller = Operator>>(
     core: &'a Core,
     input: &'a Input,
     operator: &'a Operator,
 ) -> BoxFuture<'a, Result<Option<Reply>>> {
-    let call = Held::of::<E>(&input.head.path, &[]);
-    Box::pin(hold_as(core, input, call, operator))
+    Box::pin(hold_as(core, input, Held::of::<E>(input, &[]), operator))
 }
 
-/// As [`hold`], for a call that waits in this form.
+/// As [`hold`], for a call that waits in this form, and is shown with this input.
 ///
 /// # Errors
 /// Those of [`hold`].
@@ -92,6 +104,9 @@ pub(super) async fn hold_as(
     if let Some(approval) = granted(core, input, &call, operator, &own).await? {
         operator.approve(approval);
         return Ok(None);
+    }
+    if let Some(dry_run) = call.dry_run {
+        dry_run.run(core, operator).await?;
     }
     let id = open(core, input, &call, operator, &identity, &own).await?;
     let body = json!({

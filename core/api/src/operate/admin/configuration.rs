@@ -95,6 +95,8 @@ impl Endpoint for ApplyConfiguration {
     const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
+    // Its changes are found by writing the document in a transaction of their own.
+    const DRY_RUN: bool = false;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Apply a configuration",
@@ -147,7 +149,7 @@ impl Endpoint for ApplyConfiguration {
         check_roles(operator, roles)?;
         // A call is held once.
         let _ = application.agreed.set(roles);
-        let call = Held::of::<Self>(&input.head.path, roles);
+        let call = Held::of::<Self>(input, roles);
         approvals::hold_as(core, input, call, operator).await
     }
 

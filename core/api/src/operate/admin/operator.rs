@@ -180,10 +180,22 @@ impl Operator {
     }
 
     /// Leaves the approval as it is: the call has found nothing to do.
-    pub(super) fn leave_approval(&self) {
-        if let Some(approval) = self.approval() {
-            approval.leave();
-        }
+    ///
+    /// # Errors
+    /// In a dry run, which ends here.
+    pub(super) fn leave_approval(&self) -> Result<()> {
+        self.approval().map_or(Ok(()), GrantedApproval::leave)
+    }
+
+    /// The operator of a dry run of the call.
+    pub(super) fn in_dry_run(&self) -> Self {
+        let approval = Arc::new(OnceLock::from(GrantedApproval::dry_run()));
+        Self { approval, ..self.clone() }
+    }
+
+    /// True once the call has used its approval up or left it: the end of a dry run.
+    pub(super) fn has_settled(&self) -> bool {
+        self.approval().is_some_and(GrantedApproval::is_settled)
     }
 
     /// The approval, if the call has neither used it up nor left it.
@@ -254,7 +266,7 @@ impl Caller for Operator {
 }
 
 impl Approver for Operator {
-    fn hold<'a, E: Endpoint>(
+    fn hold<'a, E: Endpoint<Caller = Self>>(
         &'a self,
         core: &'a Core,
         input: &'a Input,
@@ -282,7 +294,18 @@ mod tests {
         operator.approve(GrantedApproval::new(Uuid::nil(), "PUT /admin/v1/routes".to_owned()));
         assert!(operator.forgotten_approval().is_some());
         // The endpoint has a copy of the caller.
-        operator.clone().leave_approval();
+        operator.clone().leave_approval().unwrap();
         assert!(operator.forgotten_approval().is_none());
+    }
+
+    #[test]
+    fn a_dry_run_ends_where_the_call_has_nothing_to_do() {
+        let operator = Operator::break_glass();
+        let in_dry_run = operator.in_dry_run();
+        assert!(in_dry_run.is_approved() && !in_dry_run.has_settled());
+        in_dry_run.clone().leave_approval().unwrap_err();
+        assert!(in_dry_run.has_settled());
+        assert!(!operator.has_settled(), "the call itself comes after it");
+        operator.leave_approval().unwrap();
     }
 }

@@ -72,7 +72,7 @@ impl Endpoint for UpdateAccount {
         }
         // An account's identifier is personal, such as an IBAN: the call is kept with its id.
         let path = format!("/admin/v1/users/{user}/accounts/{}", account.id);
-        let call = Held::of::<Self>(&path, &[]);
+        let call = Held::of::<Self>(input, &[]).at(&path);
         approvals::hold_as(core, input, call, operator).await
     }
 

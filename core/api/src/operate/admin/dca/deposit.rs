@@ -40,6 +40,8 @@ impl Endpoint for ReportDeposit {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Treasury];
     const APPROVAL: bool = true;
+    // Its quote asks the partner's policies, which count and keep what they are asked.
+    const DRY_RUN: bool = false;
     const RETRIED: bool = true;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
@@ -73,12 +75,14 @@ impl Endpoint for ReportDeposit {
     }
 
     async fn needs_approval(core: &Core, _: &Operator, request: &Request) -> Result<bool> {
-        request.deposit.check(core)?;
-        let is_large = approvals::exceeds_alone(core, request.deposit.amount.0);
-        if is_large {
-            find(core, &request.code).await?;
+        let Request { code, deposit, .. } = request;
+        deposit.check(core)?;
+        if !approvals::exceeds_alone(core, deposit.amount.0) {
+            return Ok(false);
         }
-        Ok(is_large)
+        let plan = find(core, code).await?;
+        // Nobody is asked about one that was reported before.
+        Ok(existing_order(core, &plan, &deposit.transfer()).await?.is_none())
     }
 
     async fn call(core: &Core, operator: Operator, request: Request) -> Result<Reported> {
@@ -89,7 +93,7 @@ impl Endpoint for ReportDeposit {
         let deposit = Deposit { amount, currency, reference: &reference };
         for _ in 0..QUOTES_MAX {
             if let Some(order) = existing_order(core, &plan, &deposit).await? {
-                operator.leave_approval();
+                operator.leave_approval()?;
                 let shown = detail(core, &plan, order).await?;
                 record_read(core, &operator, order).await?;
                 return Ok(Reported::Before(shown));
@@ -99,6 +103,9 @@ impl Endpoint for ReportDeposit {
             let actor = operator.actor();
             match make_order(&mut tx, core, &plan, &deposit, &quoted, actor).await? {
                 Bought::Now { order, payment, causes } => {
+                    if approvals::exceeds_alone(core, amount) {
+                        approvals::require(&operator)?;
+                    }
                     let recorded = json!({"order": order, "amount": JsonDecimal(amount),
                         "currencyCode": currency, "reference": reference, "payment": payment});
                     operator.record(&mut tx, core, "dca.deposit", &plan.code, recorded).await?;
@@ -139,6 +146,12 @@ struct NewDeposit {
 }
 
 impl NewDeposit {
+    /// The transfer that it tells of.
+    fn transfer(&self) -> Deposit<'_> {
+        let (amount, currency) = (self.amount.0, self.currency_code);
+        Deposit { amount, currency, reference: &self.reference }
+    }
+
     /// Refuses what is not a positive amount in whole smallest units of a fiat currency.
     fn check(&self, core: &Core) -> Result<(), Denial> {
         let snapshot = core.snapshots.current();

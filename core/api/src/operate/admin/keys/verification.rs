@@ -15,7 +15,7 @@ use crate::endpoint::{Body, Endpoint, Json, NoContent};
 use crate::http::fields::strict;
 use crate::http::reply::Reply;
 use crate::http::request::Input;
-use crate::operate::admin::approvals;
+use crate::operate::admin::approvals::{self, Held};
 use crate::operate::admin::operator::Operator;
 use crate::operate::admin::page::{Page, Part, limit};
 use crate::operate::admin::partners::{self, SLUG};
@@ -113,7 +113,8 @@ impl Endpoint for PutVerificationKey {
             return approvals::hold::<Self>(core, input, operator).await;
         }
         let without_secret = key.without_secret(core, input)?;
-        approvals::hold::<Self>(core, &without_secret, operator).await
+        let call = Held::of::<Self>(input, &[]);
+        approvals::hold_as(core, &without_secret, call, operator).await
     }
 
     async fn call(

@@ -31,6 +31,8 @@ impl Endpoint for CreatePartner {
     const STATUSES: &'static [StatusCode] = &[StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
+    // It makes every credential, and `hold` finds out what refuses it.
+    const DRY_RUN: bool = false;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Create a partner",

@@ -140,7 +140,7 @@ impl Endpoint for RecordPayment {
         if recorded.duplicate {
             // It is read over a connection of its own.
             tx.rollback().await?;
-            operator.leave_approval();
+            operator.leave_approval()?;
             let payment = find(core, recorded.payment).await?;
             return Ok(Stored { payment, duplicate: true });
         }

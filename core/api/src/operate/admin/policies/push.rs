@@ -26,6 +26,8 @@ impl Endpoint for PushPolicy {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
+    // The examination of a component takes seconds of a processor.
+    const DRY_RUN: bool = false;
     const BODY: Body = Body::OneOf(&["application/wasm", "application/octet-stream"]);
     const DOC: Doc = Doc {
         summary: "Upload a policy and activate it",
@@ -65,7 +67,8 @@ impl Endpoint for PushPolicy {
         Ok(Push { policy: Policy::read(input, reason), component: input.body.clone(), settings })
     }
 
-    async fn needs_approval(core: &Core, _: &Operator, push: &Push) -> Result<bool> {
+    async fn needs_approval(core: &Core, operator: &Operator, push: &Push) -> Result<bool> {
+        push.policy.target(core, operator).await?;
         push.policy.needs_second(core).await
     }
 
@@ -108,6 +111,8 @@ impl Endpoint for ConfigurePolicy {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
+    // The examination of a component takes seconds of a processor.
+    const DRY_RUN: bool = false;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Configure the active policy",
@@ -131,9 +136,10 @@ impl Endpoint for ConfigurePolicy {
 
     async fn needs_approval(
         core: &Core,
-        _: &Operator,
+        operator: &Operator,
         (policy, _): &(Policy, Configuration),
     ) -> Result<bool> {
+        policy.target(core, operator).await?;
         policy.needs_second(core).await
     }
 

@@ -32,6 +32,8 @@ impl Endpoint for StageVersion {
     const STATUSES: &'static [StatusCode] = &[StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     const ROLES: &'static [Role] = &[Role::Platform];
     const APPROVAL: bool = true;
+    // The examination of a component takes seconds of a processor.
+    const DRY_RUN: bool = false;
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Upload a version of a policy",
@@ -54,7 +56,8 @@ impl Endpoint for StageVersion {
         Ok(Upload { policy, staging: stage.into_staging()? })
     }
 
-    async fn needs_approval(core: &Core, _: &Operator, upload: &Upload) -> Result<bool> {
+    async fn needs_approval(core: &Core, operator: &Operator, upload: &Upload) -> Result<bool> {
+        upload.policy.target(core, operator).await?;
         Ok(upload.staging.activate && upload.policy.needs_second(core).await?)
     }
 
