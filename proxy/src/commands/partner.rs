@@ -32,7 +32,7 @@ pub(crate) enum Partner {
     /// Show a partner's settings.
     Show(PartnerArgs),
     /// Change a partner's settings: `mode=live`, `complianceGate=before-payment`, `rateLimits.client="50/s"`.
-    /// `rateLimits` and `guestOrders` are replaced as a whole.
+    /// Members that are not named stay as they are; `rateLimits.client=null` takes one away.
     Set {
         /// Its slug.
         slug: String,

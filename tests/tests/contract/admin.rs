@@ -59,6 +59,60 @@ async fn a_partner_is_made_listed_and_changed() {
 }
 
 #[tokio::test]
+async fn members_of_an_object_that_are_left_out_stay_as_they_are() {
+    let context = TestContext::start().await;
+    context.partner("acme").await;
+    for (change, name, wanted) in [
+        (
+            json!({"rateLimits": {"client": "50/s burst 100", "quotes": "5/s burst 7"}}),
+            "rateLimits",
+            json!({"client": "50/s burst 100", "quotes": "5/s burst 7"}),
+        ),
+        (
+            json!({"rateLimits": {}}),
+            "rateLimits",
+            json!({"client": "50/s burst 100", "quotes": "5/s burst 7"}),
+        ),
+        (
+            json!({"rateLimits": {"client": "60/s burst 90"}}),
+            "rateLimits",
+            json!({"client": "60/s burst 90", "quotes": "5/s burst 7"}),
+        ),
+        (
+            json!({"rateLimits": {"quotes": null, "login": "9/min burst 9"}}),
+            "rateLimits",
+            json!({"client": "60/s burst 90", "login": "9/min burst 9"}),
+        ),
+        (
+            json!({"guestOrders": {"allowed": true, "maxFiat": 150}}),
+            "guestOrders",
+            json!({"allowed": true, "maxFiat": 150}),
+        ),
+        (
+            json!({"guestOrders": {"allowed": false}}),
+            "guestOrders",
+            json!({"allowed": false, "maxFiat": 150}),
+        ),
+        (
+            json!({"guestOrders": {"maxFiat": 90.5}}),
+            "guestOrders",
+            json!({"allowed": false, "maxFiat": 90.5}),
+        ),
+        (
+            json!({"guestOrders": {"maxFiat": null}}),
+            "guestOrders",
+            json!({"allowed": false, "maxFiat": null}),
+        ),
+    ] {
+        let path = "/admin/v1/partners/acme";
+        let changed = context.admin(Method::PATCH, path, change.clone()).await;
+        assert_eq!(changed.assert_status(200).json()[name], wanted, "{change}");
+        let read = context.admin(Method::GET, path, json!({})).await.json();
+        assert_eq!(read[name], wanted, "{change}");
+    }
+}
+
+#[tokio::test]
 async fn a_typing_error_is_seen_and_changes_nothing() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -132,7 +132,8 @@ async fn the_tries_of_a_clients_addresses_are_a_setting_of_the_partner() {
         exists(&other, n).await.assert_status(404);
     }
     for raised in ["clientLogin", "login"] {
-        let rates = json!({"rateLimits": {raised: "1000/min"}});
+        let mut rates = json!({"rateLimits": {"clientLogin": null, "login": null}});
+        rates["rateLimits"][raised] = json!("1000/min");
         context.admin(Method::PATCH, "/admin/v1/partners/acme", rates).await.assert_status(200);
         context.clock().advance(TimeDelta::minutes(1));
         for n in 0..70 {

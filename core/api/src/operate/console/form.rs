@@ -143,6 +143,18 @@ impl Input {
         })
     }
 
+    /// The value with `null` for each pair that the subject has and nobody has typed any more.
+    fn without_others(&self, mut value: Value, subject: &Value) -> Value {
+        let stored = self.current.and_then(|pointer| subject.pointer(pointer)?.as_object());
+        if let (Kind::Pairs, Some(pairs), Some(stored)) = (self.kind, value.as_object_mut(), stored)
+        {
+            for name in stored.keys() {
+                pairs.entry(name).or_insert(Value::Null);
+            }
+        }
+        value
+    }
+
     /// The value as a hidden member keeps it: of a document, which must not be sent twice, a digest.
     pub(super) fn kept(&self, value: &str) -> String {
         match self.kind {
@@ -258,7 +270,7 @@ pub(super) fn body(
         let is_list = matches!(input.kind, Kind::Words | Kind::Pairs);
         let value = if text.is_empty() && !is_list { Ok(Value::Null) } else { input.value(&text) };
         match value {
-            Ok(value) => put(&mut body, input.member, value),
+            Ok(value) => put(&mut body, input.member, input.without_others(value, subject)),
             Err(wanted) => errors.push((input.member, format!("{}: {wanted}", input.label))),
         }
     }
@@ -350,6 +362,21 @@ mod tests {
         let typed = Typed::read(b"documents.0.type=passport&documents.0.side=front");
         let body = body(inputs, &[], &typed, &Value::Null).unwrap();
         assert_eq!(body, json!({"documents": [{"type": "passport", "side": "front"}]}));
+    }
+
+    #[test]
+    fn a_pair_that_is_not_typed_any_more_is_taken_away() {
+        const RATES: &[Input] = &[Input::new("rates", "Rates").kind(Kind::Pairs).of("/rates")];
+        let partner = json!({"rates": {"client": "5/s", "quotes": "1/s"}});
+        for (text, wanted) in [
+            ("quotes=2/s", json!({"client": null, "quotes": "2/s"})),
+            ("", json!({"client": null, "quotes": null})),
+        ] {
+            let mut typed = Typed::default();
+            typed.fill(RATES, &partner);
+            typed.set("rates", text.to_owned());
+            assert_eq!(body(RATES, &[], &typed, &partner), Ok(json!({"rates": wanted})));
+        }
     }
 
     #[test]

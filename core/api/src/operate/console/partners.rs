@@ -175,8 +175,10 @@ pub(super) const PARTNER: Subject = Subject {
             .with(BRANDING_INPUTS),
         Action::new("guests", "Guests' orders", UPDATE, "A second operator must agree.")
             .with(&[
-                Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo).required(),
-                Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal),
+                Input::new("guestOrders.allowed", "Guests may order").kind(Kind::YesNo)
+                    .of("/guestOrders/allowed").required(),
+                Input::new("guestOrders.maxFiat", "Largest order of a guest").kind(Kind::Decimal)
+                    .of("/guestOrders/maxFiat").hint("Any if empty."),
             ]),
         Action::new("gate", "Change the compliance gate", UPDATE, "When the checks of its users must be done. A second operator must agree.")
             .with(&[Input::new("complianceGate", "Gate").kind(GATES).required()]),

@@ -194,6 +194,7 @@ impl PartnerEntry {
             let reason = "policySignatureRequired: ends by a signed statement alone";
             return Err(Denial::conflict(reason).into());
         }
+        self.change.end_what_is_left_out(conn, &self.slug).await?;
         self.change.write(conn, &self.slug, &self.branding).await?;
         if guests_unset {
             leave_guests_unset(conn, &self.slug).await?;

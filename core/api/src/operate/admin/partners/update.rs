@@ -1,5 +1,7 @@
 //! `PATCH /admin/v1/partners/{slug}`
 
+mod members;
+
 use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
@@ -9,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::members::{GuestOrders, Status};
 use super::read::{EXAMPLE, Shown};
 use super::{SLUG, check_countries, check_networks, check_subject, find};
 use crate::Core;
@@ -49,9 +52,10 @@ impl Endpoint for UpdatePartner {
     const BODY: Body = Body::StrictJson;
     const DOC: Doc = Doc {
         summary: "Update a partner's settings",
-        details: "Members that are left out stay as they are. Every edge follows within a second. \
-                  To go live takes two persons, and is refused with 409 and `missing`, a list of \
-                  words, while something is missing that the first order needs.",
+        details: "Members that are left out stay as they are, also those of an object. Every edge \
+                  follows within a second. To go live takes two persons, and is refused with 409 \
+                  and `missing`, a list of words, while something is missing that the first order \
+                  needs.",
         path: &[SLUG],
         body: Shape::of::<Change>(),
         request: r#"{"defaultFeePercentage": 1.5, "rateLimits": {"quotes": "5/s burst 7"}}"#,
@@ -195,9 +199,10 @@ pub(in crate::operate::admin) struct Change {
     /// `C=NL, O=Acme Wallets, CN=acme`; none is needed if empty or `null`.
     #[serde(default, deserialize_with = "present")]
     certificate_subject: Option<Option<String>>,
-    /// Rates (`5/s burst 7`) of `client`, `quotes`, `credentials`, `login`, `clientLogin`, `uploads`.
-    #[schemars(with = "Option<BTreeMap<String, String>>")]
-    rate_limits: Option<BTreeMap<String, Quota>>,
+    /// Rates (`5/s burst 7`) of `client`, `quotes`, `credentials`, `login`, `clientLogin`, `uploads`;
+    /// `null` takes one away.
+    #[schemars(with = "Option<BTreeMap<String, Option<String>>>")]
+    rate_limits: Option<BTreeMap<String, Option<Quota>>>,
     /// `true` if its policies change by signed manifests and statements alone.
     policy_signature_required: Option<bool>,
     /// A signed statement, to end the requirement of signatures.
@@ -209,32 +214,6 @@ pub(in crate::operate::admin) struct Change {
     /// E-mail address of the partner's people, for what needs them; `null` takes it away.
     #[serde(default, deserialize_with = "present")]
     contact_email: Option<Option<String>>,
-}
-
-/// Orders without a user.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct GuestOrders {
-    /// `true` if they are allowed.
-    allowed: bool,
-    /// Largest one, in the currency of limits, above zero; none if left out.
-    max_fiat: Option<JsonDecimal>,
-}
-
-/// A partner's status.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "PartnerStatus")]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Active,
-    Suspended,
-}
-
-rampart_types::named_values! {
-    Status {
-        Active = "active",
-        Suspended = "suspended",
-    }
 }
 
 impl Change {
@@ -254,10 +233,7 @@ impl Change {
         if fee.is_some_and(|fee| fee < Decimal::ZERO || fee > FEE_CAP_PERCENTAGE_MAX) {
             return Err(Denial::unprocessable("defaultFeePercentage: 0 to 20").into());
         }
-        let guests = self.guest_orders.as_ref().and_then(|guests| guests.max_fiat);
-        if guests.is_some_and(|max| max.0 <= Decimal::ZERO) {
-            return Err(Denial::unprocessable("guestOrders.maxFiat: above zero").into());
-        }
+        self.guest_orders.as_ref().map_or(Ok(()), GuestOrders::check)?;
         if let Some(networks) = &self.allowed_addresses {
             check_networks(networks)?;
         }
@@ -306,7 +282,7 @@ impl Change {
         if self.mode == Some(Mode::Live) {
             going_live::end_simulation(conn, slug).await?;
         }
-        let networks = self.networks();
+        let (networks, guests) = (self.networks(), self.guest_orders.as_ref());
         let revision = revision::next_revision_of(&mut *conn, slug).await?;
         let changed = sqlx::query_scalar!(
             r#"
@@ -316,7 +292,7 @@ impl Change {
                 fee_cap_percentage = coalesce($4, fee_cap_percentage),
                 wallet_address_required = coalesce($5, wallet_address_required),
                 allowed_countries = coalesce($6, allowed_countries),
-                rate_limits = coalesce($7, rate_limits),
+                rate_limits = jsonb_strip_nulls(rate_limits || coalesce($7::jsonb, '{}')),
                 revision = $8,
                 policy_signature_required = coalesce($9, policy_signature_required),
                 allowed_addresses = coalesce($10, allowed_addresses),
@@ -326,7 +302,7 @@ impl Change {
                 mode = coalesce($15, mode),
                 compliance_gate = case when $22 then $16 else compliance_gate end,
                 guest_orders_allowed = coalesce($17, guest_orders_allowed),
-                guest_orders_max = case when $17::boolean is null then guest_orders_max else $18 end,
+                guest_orders_max = case when $23 then $18 else guest_orders_max end,
                 name = coalesce($19, name),
                 policy_upload_allowed = coalesce($20, policy_upload_allowed),
                 compliance_gates = jsonb_strip_nulls(compliance_gates || coalesce($21::jsonb, '{}'))
@@ -349,12 +325,13 @@ impl Change {
             self.subject(),
             self.mode.map(Mode::as_str),
             self.compliance_gate.flatten().map(Gate::as_str),
-            self.guest_orders.as_ref().map(|guests| guests.allowed),
-            self.guest_orders.as_ref().and_then(|guests| guests.max_fiat).map(|max| max.0),
+            guests.and_then(|guests| guests.allowed),
+            guests.and_then(GuestOrders::largest),
             self.name,
             self.policy_upload_allowed,
             self.gates(),
             self.compliance_gate.is_some(),
+            guests.is_some_and(GuestOrders::has_largest),
         )
         .fetch_optional(&mut *conn)
         .await
@@ -390,11 +367,8 @@ impl Change {
         Some(networks.iter().map(ToString::to_string).collect())
     }
 
-    /// The rates as stored.
+    /// The rates as stored, `null` for one that is taken away.
     fn rates(&self) -> Option<Value> {
-        self.rate_limits.as_ref().map(|rates| {
-            let texts = rates.iter().map(|(name, quota)| (name.clone(), quota.to_string().into()));
-            Value::Object(texts.collect())
-        })
+        self.rate_limits.as_ref().map(|rates| json!(rates))
     }
 }
