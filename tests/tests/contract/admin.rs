@@ -113,6 +113,21 @@ async fn members_of_an_object_that_are_left_out_stay_as_they_are() {
 }
 
 #[tokio::test]
+async fn a_change_of_a_partner_that_does_not_exist_is_not_found() {
+    let context = TestContext::start().await;
+    for body in [
+        json!({}),
+        json!({"policySignatureRequired": true}),
+        json!({"policySignatureRequired": false}),
+        json!({"mode": "test"}),
+        json!({"rateLimits": {"client": "5/s"}}),
+    ] {
+        let changed = context.admin(Method::PATCH, "/admin/v1/partners/nobody", body.clone()).await;
+        assert_eq!(changed.status(), 404, "{body}: {}", changed.text());
+    }
+}
+
+#[tokio::test]
 async fn a_typing_error_is_seen_and_changes_nothing() {
     let context = TestContext::start().await;
     context.partner("acme").await;

@@ -115,6 +115,7 @@ impl Endpoint for UpdatePartner {
 
     async fn call(core: &Core, operator: Operator, update: Update) -> Result<Json<Shown>> {
         let Update { slug, change, branding, detail } = update;
+        find(core, &slug).await?;
         let mut tx = core.db.begin().await?;
         if change.mode == Some(Mode::Test) {
             going_live::refuse_return(&mut tx, &slug).await?;
