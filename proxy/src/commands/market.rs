@@ -77,7 +77,8 @@ impl Call for PaymentMethod {
 }
 
 pub(super) const PRICES: &str = "\
-    PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, SOURCES SAY deviating";
+    PAIR pair, STATUS status, PRICE price, FIXED fixed, OBSERVED observedAt, UNTIL validUntil, \
+    SOURCES SAY deviating";
 /// The end of the quotes sealed so far: the edge takes a time to come for its own now. A constant,
 /// because the call that a second person has agreed to is made again as it was.
 const SO_FAR: &str = "9999-12-31T23:59:59Z";

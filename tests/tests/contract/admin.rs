@@ -2,7 +2,7 @@
 
 pub(crate) mod table;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
@@ -125,6 +125,17 @@ async fn a_change_of_a_partner_that_does_not_exist_is_not_found() {
         let changed = context.admin(Method::PATCH, "/admin/v1/partners/nobody", body.clone()).await;
         assert_eq!(changed.status(), 404, "{body}: {}", changed.text());
     }
+}
+
+#[tokio::test]
+async fn a_price_in_the_list_has_its_end() {
+    let context = TestContext::start().await;
+    let set = json!({"price": 50_000, "maxAgeSeconds": 600});
+    context.admin(Method::PUT, "/admin/v1/prices/BTC-EUR", set).await.assert_status(200);
+    let listed = context.admin(Method::GET, "/admin/v1/prices", json!({})).await.json();
+    let pair = listed.as_array().unwrap().iter().find(|row| row["pair"] == "BTC-EUR").unwrap();
+    let at = |name: &str| -> DateTime<Utc> { pair[name].as_str().unwrap().parse().unwrap() };
+    assert_eq!(at("validUntil") - at("observedAt"), TimeDelta::seconds(600));
 }
 
 #[tokio::test]

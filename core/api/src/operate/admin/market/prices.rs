@@ -193,7 +193,8 @@ impl Endpoint for ListPrices {
                   `deviating` is so far from it that a second source or `PUT` must confirm it.",
         query: &[AFTER_PAIR, limit(PAIRS_MAX)],
         answer: r#"[{"pair": "BTC-EUR", "status": "deviating", "price": 51234.56, "fixed": false,
-            "observedAt": "2026-03-01T12:00:00Z", "maxAgeSeconds": 120, "deviating": 62000,
+            "observedAt": "2026-03-01T12:00:00Z", "maxAgeSeconds": 120,
+            "validUntil": "2026-03-01T12:02:00Z", "deviating": 62000,
             "quotesValidFrom": null,
             "sources": [{"source": "prices.example.com#9f86d081", "price": 62000,
                 "observedAt": "2026-03-01T12:00:10Z", "readAt": "2026-03-01T12:00:11Z"}]}]"#,
@@ -250,6 +251,8 @@ pub struct ListedPrice {
     observed_at: Option<DateTime<Utc>>,
     /// Age at which it is too old to quote; null: it has no end.
     max_age_seconds: Option<u32>,
+    /// The time from which it is too old to quote; null: it has no end, or there is no price.
+    valid_until: Option<DateTime<Utc>>,
     /// Price that the sources say instead and that nobody has confirmed.
     deviating: Option<JsonDecimal>,
     /// Quotes sealed before are void; null: none are.
@@ -298,6 +301,7 @@ impl ListedPrice {
             fixed: price.is_some_and(|price| price.fixed),
             observed_at: price.map(|price| price.observed_at),
             max_age_seconds: price.and_then(|price| price.max_age_seconds),
+            valid_until: price.and_then(catalogue::Price::stale_at),
             deviating: price.and_then(|price| price.deviating).map(JsonDecimal),
             quotes_valid_from: pair.quotes_valid_from,
             sources,
