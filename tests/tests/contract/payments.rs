@@ -144,6 +144,7 @@ async fn what_an_order_does_not_want_waits_in_suspense_to_be_given_back() {
     late.event(&context, "cancel").await.assert_status(200);
     let late_payment = pay(&context, "bank-3", json!({"orderId": late.id})).await;
     assert_eq!(late_payment.assert_status(201).json()["state"], "suspense");
+    let late_payment = late_payment.json();
     assert_eq!(status(&context, &late).await, "cancelled");
     assert!(told(&context).await.contains(&"order.payment_received".to_owned()));
     assert!(balances(&context).await.contains(&"refund_payable EUR: -200".to_owned()));
@@ -154,6 +155,9 @@ async fn what_an_order_does_not_want_waits_in_suspense_to_be_given_back() {
     assert!(balances(&context).await.contains(&"refund_payable EUR: -100".to_owned()));
     assert_eq!(status(&context, &order).await, "in progress");
     assert_eq!(problems(&context).await, [Value::Null; 0]);
+    // What was given back waits no more.
+    let waiting = list(&context, "?state=suspense").await;
+    assert_eq!((waiting.len(), &waiting[0]["id"]), (1, &late_payment["id"]));
 }
 
 #[tokio::test]

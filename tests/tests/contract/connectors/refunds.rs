@@ -85,8 +85,15 @@ async fn what_is_given_back_by_hand_is_not_given_back_by_command_too() {
     let context = TestContext::start().await;
     let (connector, order) = blocked_and_paid_twice(&context).await;
     assert_eq!(owed(&context, "acme").await, ["provider: 200", "refund_payable: -100"]);
+    let in_suspense = async || {
+        let path = "/admin/v1/payments?state=suspense";
+        let listed = context.admin(Method::GET, path, Value::Null).await.assert_status(200).json();
+        listed.as_array().unwrap().len()
+    };
+    assert_eq!(in_suspense().await, 1, "its connector gives it back");
     order.event(&context, "refund").await.assert_status(200);
     assert_eq!(status(&context, &order).await, "refunded");
+    assert_eq!(in_suspense().await, 0);
     assert!(connector.lease(10).await.is_empty(), "the second payment was given back by hand");
 }
 

@@ -152,6 +152,16 @@ impl Criteria {
                     and ($3 is distinct from 'suspense' or f.suspense)
                     and ($3 is distinct from 'unmatched'
                         or f.payment_id = any (array(select payment_id from payments_unmatched())))
+                    -- what was given back waits no more; what a connector gives back does
+                    and ($3 is distinct from 'suspense'
+                        or f.payment_id = any (array(
+                            select w.payment_id from money_waiting() w
+                            where w.payment_id is not null
+                            union all
+                            select r.payment_id from command c
+                            join payment_refund r
+                                on 'refund/' || r.refund_id::text = c.idempotency_key
+                            where c.kind = 'payment.refund' and c.state = 'open')))
                     and ($4::uuid is null or (f.recorded_at, f.payment_id) <
                         (select recorded_at, payment_id from payment where payment_id = $4))
                     and ($5::uuid is null or f.payment_id = $5)

@@ -41,7 +41,8 @@ impl Endpoint for ListPayments {
             optional(
                 "state",
                 Kind::OneOf(&PaymentState::NAMES),
-                "The payment's state; of those that are `unmatched`, the ones that still wait.",
+                "The payment's state; of those that are `unmatched` or in `suspense`, the ones that \
+                 were not given back.",
             ),
             AFTER,
             limit(PAYMENTS_MAX),
