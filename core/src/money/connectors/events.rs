@@ -69,8 +69,8 @@ impl Endpoint for ReportEvent {
 /// body, 422 for an amount of coins that is of two assets: nothing is stored then.
 async fn take(core: &Core, connector: &Connector, report: &Report) -> Result<bool> {
     if !report.kind.is_within(&connector.capabilities) {
-        let (connector, event, kind) = (&*connector.name, &*report.id, report.kind.as_str());
-        tracing::warn!(connector, event, kind, "an event is not within a connector's capabilities");
+        let (connector, kind) = (&*connector.name, report.kind.as_str());
+        tracing::warn!(connector, kind, "an event is not within a connector's capabilities");
         let reason = format!("kind: {kind} is not within the connector's capabilities");
         return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
     }

@@ -67,7 +67,8 @@ pub(super) async fn apply(
     };
     let moved = amount_of(conn, connector, report, kind, amounts.as_ref()).await?;
     let Some((amount, currency)) = moved else {
-        tracing::warn!(connector, event = report.id, "an event names no amount and no order");
+        let kind = report.kind.as_str();
+        tracing::warn!(connector, kind, "an event names no amount and no order");
         return Ok(Applied::default());
     };
     if amount.is_zero() {
@@ -217,8 +218,7 @@ async fn without_money(
     if report.kind == EventKind::Health {
         let [outcome, reason] =
             [&report.outcome, &report.reason].map(|text| text.as_deref().map(log_label));
-        let reference = report.provider_reference.as_deref();
-        tracing::info!(connector, outcome, reason, reference, "a connector told of its health");
+        tracing::info!(connector, outcome, reason, "a connector told of its health");
         if let Some((amount, asset)) = report.amount.zip(report.currency.as_deref()) {
             let (asset, _) = currency_of(core, asset);
             keep_balance(conn, connector, &asset, amount, report.occurred_at).await?;
