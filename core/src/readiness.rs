@@ -254,6 +254,14 @@ impl Core {
         }
     }
 
+    /// A sentence for each pair with `prices.sources` that does not exist; `None` where nobody reads any.
+    pub fn unknown_priced_pairs(&self) -> Option<Vec<String>> {
+        let sources = self.price_feed.as_ref()?.names();
+        let catalogue = Arc::clone(&self.snapshots.current().catalogue);
+        let unknown = sources.into_keys().filter(|pair| !catalogue.pairs.contains_key(pair));
+        Some(unknown.map(|pair| format!("{pair}: there is no such pair")).collect())
+    }
+
     async fn reaches_database(&self) -> Reached {
         if self.db.is_away() {
             return Reached::Nothing;

@@ -23,7 +23,7 @@ mod service_manager;
 mod shutdown;
 mod sockets;
 mod tls;
-mod upgrade;
+pub(crate) mod upgrade;
 
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -156,6 +156,12 @@ fn look_at_listeners(config: &Config, findings: &mut Findings) {
         Some(_) => findings.good("admin.token", "set"),
         None => findings.odd("admin.token", "not set: only operators' own tokens are accepted"),
     }
+    if let Some(socket) = &config.edge.upgrade_socket {
+        match server::upgrade::check_private(socket) {
+            Ok(()) => findings.good("edge.upgrade_socket", "its folder can be used"),
+            Err(error) => findings.odd("edge.upgrade_socket", format!("no upgrade: {error}")),
+        }
+    }
     if config.edge.public_url.is_none() {
         findings.odd("edge.public_url", "not set: links name the listening address");
     }
@@ -187,6 +193,9 @@ async fn look_at_core(core: &Core, findings: &mut Findings) {
         findings.good("going live", "nothing is missing");
     } else {
         findings.odd("going live", format!("missing: {}", missing.join(", ")));
+    }
+    if let Some(unknown) = core.unknown_priced_pairs() {
+        findings.odd_or_good("prices.sources", unknown, "their pairs exist");
     }
     match idle_routes(core).await {
         Ok(idle) => findings.odd_or_good("routes", idle, "their connectors have the capabilities"),

@@ -15,12 +15,13 @@
 //! sockets, the old one accepts again, and a new one that is only late is told so; should the old one
 //! be gone, the new one accepts.
 
+mod folder;
+
 use std::fs;
 use std::io::{self, ErrorKind, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{IntoRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +29,9 @@ use std::time::Duration;
 use pingora_core::server::Fds;
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+pub(crate) use self::folder::check_private;
+use self::folder::make_private;
 
 /// Pause between two attempts to find the other.
 const RETRY: Duration = Duration::from_millis(50);
@@ -55,7 +59,7 @@ pub(super) struct UpgradePeer(UnixStream);
 /// # Errors
 /// When none came in time, or the folder of `path` is not private.
 pub(super) fn inherit(path: &Path) -> io::Result<(UpgradePeer, Fds)> {
-    private_folder(path)?;
+    make_private(path)?;
     // Pingora panics where it cannot bind. Beside its place: there the old process might find this
     // socket and send its own to nobody.
     remove(path)?;
@@ -197,7 +201,7 @@ impl SocketCopies {
 /// # Errors
 /// When there is none, or it gave up; the sockets are then still ours alone.
 pub(super) fn hand_over(path: &Path, fds: &Fds) -> io::Result<(UpgradeHeir, SocketCopies)> {
-    private_folder(path)?;
+    make_private(path)?;
     let names = fds.serialize().0;
     let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
     if names.len() > SOCKETS_MAX || bytes > NAMES_BYTES_MAX {
@@ -241,18 +245,6 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Whoever can write to the folder could take the sockets: it must be ours alone.
-fn private_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.ok_or_else(|| io::Error::other("edge.upgrade_socket names no folder"))?;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-        let why = format!("'{}' must be accessible to its owner alone", folder.display());
-        return Err(io::Error::other(why));
-    }
-    Ok(())
-}
-
 /// Tries until the other side is there.
 #[expect(clippy::disallowed_methods, reason = "a thread of its own, which serves nobody, polls")]
 fn attempt<T>(times: u32, mut try_once: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -276,6 +268,7 @@ fn attempt<T>(times: u32, mut try_once: impl FnMut() -> io::Result<T>) -> io::Re
 mod tests {
     use std::net::{SocketAddr, TcpListener};
     use std::os::fd::IntoRawFd as _;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::sync::mpsc::sync_channel;
 
     use pingora_core::protocols::SocketDigest;

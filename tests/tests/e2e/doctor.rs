@@ -159,6 +159,35 @@ async fn servers_and_folders_beside_the_database_are_tried() {
 }
 
 #[tokio::test]
+async fn the_folder_of_upgrades_and_the_pairs_of_sources_are_looked_at() {
+    let setup = changed(|_| {}).await;
+    let with_sources = |pair: &str| {
+        let sources = format!(
+            "[[prices.sources.{pair}]]\nurl = \"http://127.0.0.1:1/\"\npointer = \"/price\"\n\
+             time_pointer = \"/time\"\n"
+        );
+        fs::write(setup.folder().join("prices.toml"), sources).unwrap();
+    };
+    with_sources("BTC-EUR");
+    let (status, seen) = run("doctor --config prices.toml", &setup).await;
+    assert_eq!(status, Some(0), "{seen:?}");
+    for good in ["edge.upgrade_socket", "prices.sources"] {
+        assert!(has(&seen, &format!("ok      {good}")), "{good}: {seen:?}");
+    }
+    let mut setup = setup.clone();
+    with_sources("BTC-EURO");
+    setup.set("edge.upgrade_socket", "/dev/null/upgrade.sock");
+    let (status, seen) = run("doctor --config prices.toml", &setup).await;
+    assert_eq!(status, Some(0), "{seen:?}");
+    for odd in [
+        "prices.sources: BTC-EURO: there is no such pair",
+        "edge.upgrade_socket: no upgrade: '/dev/null' is no folder",
+    ] {
+        assert!(has(&seen, &format!("warning {odd}")), "{odd}: {seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_last_checks_found_is_told() {
     let setup = changed(|_| {}).await;
     let (_, seen) = run("doctor", &setup).await;
