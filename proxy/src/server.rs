@@ -71,9 +71,10 @@ const PRIVATE_CONNECTIONS_PER_ADDRESS_MAX: usize = 96;
 /// Serves until told to stop. Blocks; `upgrade` takes the listeners over from a running process.
 /// Dropped lines of `log` count in its metrics.
 pub(crate) fn run(config: Config, upgrade: bool, log: &DiagnosticLog) -> Result<(), StartupError> {
+    let format = config.log.format;
     let mut serving = start(config, upgrade)?;
     log.count_in(&serving.core.metrics);
-    output::line(serving.addresses());
+    output::line(serving.sockets.line(format));
     serving.until_stopped();
     Ok(())
 }
@@ -194,16 +195,6 @@ async fn take_over(peer: Option<UpgradePeer>) -> Result<(), StartupError> {
 }
 
 impl Serving {
-    /// The listening addresses, in one line that a program can read.
-    pub(crate) fn addresses(&self) -> String {
-        let Sockets { edge, admin, connectors, ops } = &self.sockets;
-        let edge: Vec<String> = edge.iter().map(|bound| bound.address.to_string()).collect();
-        let (edge, admin, ops) = (edge.join(","), admin.address, ops.address);
-        let connectors = connectors.as_ref().map(|bound| format!(" connectors={}", bound.address));
-        let connectors = connectors.unwrap_or_default();
-        format!("listening edge={edge} admin={admin} ops={ops}{connectors}")
-    }
-
     /// Waits until a signal has ended it.
     pub(crate) fn until_stopped(&mut self) {
         self.running.join();

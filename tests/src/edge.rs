@@ -271,15 +271,23 @@ impl Edge {
     pub async fn of(setup: Setup) -> Self {
         let process = setup.spawn();
         let line = until("the edge says where it listens", setup.start_within, async || {
-            let line = process.out().into_iter().find(|line| line.starts_with("listening "));
+            let is_it = |line: &String| {
+                line.starts_with("listening ") || line.contains(r#""message":"listening""#)
+            };
+            let line = process.out().into_iter().find(is_it);
             let ended = line.is_none() && process.status().is_some();
             assert!(!ended, "the edge has ended: {:?}", process.err());
             line
         })
         .await;
+        let members: Option<Value> = serde_json::from_str(&line).ok();
         let listens_on = |name: &str| {
             let mut words = line.split(' ').filter_map(|word| word.split_once('='));
-            words.find(|(known, _)| *known == name).map(|(_, address)| address.parse().unwrap())
+            let address = match &members {
+                Some(said) => said[name].as_str().or_else(|| said[name][0].as_str()),
+                None => words.find(|(known, _)| *known == name).map(|(_, address)| address),
+            };
+            address.map(|address| address.parse().unwrap())
         };
         let address = |name| listens_on(name).unwrap();
         let (edge, admin, ops) = (address("edge"), address("admin"), address("ops"));

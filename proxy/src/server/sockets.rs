@@ -6,10 +6,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::IntoRawFd as _;
 
+use chrono::SecondsFormat;
 use pingora_core::protocols::SocketDigest;
 use pingora_core::server::Fds;
+use rampart_core::platform::clock::Clock;
+use serde_json::json;
 
-use crate::config::{Config, Connectors};
+use crate::config::{Config, Connectors, LogFormat};
 use crate::startup_error::{Context as _, StartupError};
 
 /// A bound socket in the table that Pingora's services take theirs from.
@@ -54,6 +57,28 @@ impl Sockets {
         Ok(sockets)
     }
 
+    /// The addresses in one line that a program can read, in the form of the log's lines among which
+    /// it stands.
+    pub(super) fn line(&self, format: LogFormat) -> String {
+        let edge: Vec<String> = self.edge.iter().map(|bound| bound.address.to_string()).collect();
+        let (admin, ops) = (self.admin.address, self.ops.address);
+        let connectors = self.connectors.as_ref().map(|bound| bound.address);
+        match format {
+            LogFormat::Json => {
+                let time = Clock::system().now().to_rfc3339_opts(SecondsFormat::Micros, true);
+                let line = json!({"time": time, "message": "listening", "edge": edge,
+                    "admin": admin, "ops": ops, "connectors": connectors});
+                line.to_string()
+            }
+            LogFormat::Text => {
+                let edge = edge.join(",");
+                let connectors = connectors.map(|address| format!(" connectors={address}"));
+                let connectors = connectors.unwrap_or_default();
+                format!("listening edge={edge} admin={admin} ops={ops}{connectors}")
+            }
+        }
+    }
+
     /// The address of the first public one as a URL, for who configured none.
     pub(crate) fn public_url(&self) -> String {
         self.edge.first().map_or_else(String::new, |first| format!("https://{}", first.address))
@@ -92,4 +117,32 @@ fn bind(name: &str, configured: SocketAddr, fds: &mut Fds) -> io::Result<SocketA
     let address = socket.local_addr()?;
     fds.add(name.to_owned(), socket.into_raw_fd());
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_addresses_are_told_in_the_form_of_the_log() {
+        let bound =
+            |port: u16| Bound { name: String::new(), address: ([127, 0, 0, 1], port).into() };
+        let sockets = Sockets {
+            edge: vec![bound(1), bound(2)],
+            admin: bound(3),
+            connectors: Some(bound(4)),
+            ops: bound(5),
+        };
+        let text = "listening edge=127.0.0.1:1,127.0.0.1:2 admin=127.0.0.1:3 ops=127.0.0.1:5 \
+                    connectors=127.0.0.1:4";
+        assert_eq!(sockets.line(LogFormat::Text), text);
+        let line: Value = serde_json::from_str(&sockets.line(LogFormat::Json)).unwrap();
+        assert_eq!(line["message"], "listening");
+        assert_eq!(line["edge"], json!(["127.0.0.1:1", "127.0.0.1:2"]));
+        assert_eq!(line["connectors"], "127.0.0.1:4");
+        let alone = Sockets { connectors: None, ..sockets };
+        assert!(alone.line(LogFormat::Text).ends_with("ops=127.0.0.1:5"));
+    }
 }

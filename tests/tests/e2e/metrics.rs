@@ -16,7 +16,7 @@ use rampart_tests::edge::Edge;
 use rampart_tests::guests::component;
 use rampart_tests::receiver::Receiver;
 use rampart_tests::wire::Wire;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::buyer::{RETURN_URL, WALLET, confirm, quote};
@@ -332,6 +332,8 @@ async fn the_log_has_a_line_per_request_and_nothing_that_anybody_sent() {
         let refused = lines.iter().find(|line| line.contains("the-refused")).unwrap();
         assert!(refused.contains("DELETE") && refused.contains("400"), "{refused}");
         assert_eq!(lines.iter().filter(|line| line.contains("the-last-one")).count(), 1);
+        let is_json = |line: &String| serde_json::from_str::<Value>(line).is_ok();
+        assert_eq!(lines.iter().all(is_json), format == "json", "{lines:?}");
         let all = [lines, edge.process.err()].concat().join("\n");
         let (secret, key) = (partner.secret("password"), partner.secret("apiKey"));
         let page = page.rsplit('/').next().unwrap();
