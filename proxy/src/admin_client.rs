@@ -50,7 +50,9 @@ impl AdminClient {
     /// Without a token, when no HTTP client can be made, or the certificate cannot be used.
     pub(crate) fn new(base: String, config: &Config) -> Result<Self, StartupError> {
         let token = config.admin.token.as_ref();
-        let token = token.ok_or("'admin.token' is not set (RAMPART__ADMIN__TOKEN or the file)")?;
+        let token = token.ok_or(
+            "'admin.token' is not set: in RAMPART__ADMIN__TOKEN, or in the file of --config",
+        )?;
         let patient = Client::builder().timeout(PRIVATE_ANSWER_MAX + ANSWER_MARGIN);
         let http = http_client(patient, config.admin.tls.cert.as_deref())?;
         Ok(Self { http, base, token: token.expose().to_owned() })

@@ -43,7 +43,9 @@ fn body(members: &[String]) -> Result<Value, StartupError> {
     for member in members {
         let (path, value) = split(member)?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        insert(&mut body, path, value).ok_or_else(|| format!("'{path}' is given twice"))?;
+        insert(&mut body, path, value).ok_or_else(|| {
+            format!("'{path}' is given twice, or both as a value and as an object")
+        })?;
     }
     Ok(Value::Object(body))
 }
@@ -85,7 +87,9 @@ mod tests {
     #[test]
     fn a_member_without_a_value_or_twice_is_refused() {
         assert_eq!(object(&["level"]), Err("'level' is not MEMBER=VALUE".to_owned()));
-        assert_eq!(object(&["a=1", "a=2"]), Err("'a' is given twice".to_owned()));
-        assert_eq!(object(&["a=1", "a.b=2"]), Err("'a.b' is given twice".to_owned()));
+        for (members, name) in [(["a=1", "a=2"], "a"), (["a=1", "a.b=2"], "a.b")] {
+            let twice = format!("'{name}' is given twice, or both as a value and as an object");
+            assert_eq!(object(&members), Err(twice));
+        }
     }
 }

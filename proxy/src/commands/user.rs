@@ -78,7 +78,7 @@ pub(crate) enum User {
     Proof(Image),
     /// Write the image of a side of an identity document to a file.
     Document(Image),
-    /// Open what is kept of an erased user.
+    /// Open what is kept of an erased user. It takes the role `compliance`: that of an owner is not enough.
     RetainedRecord {
         /// The user's uuid.
         uuid: String,
@@ -86,7 +86,7 @@ pub(crate) enum User {
         #[arg(long)]
         reason: String,
     },
-    /// Write an image that is kept of an erased user to a file.
+    /// Write an image that is kept of an erased user to a file. It takes the role `compliance`.
     RetainedDocument {
         #[command(flatten)]
         #[serde(flatten)]

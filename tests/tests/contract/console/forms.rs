@@ -165,7 +165,7 @@ async fn a_large_payment_takes_two_persons_and_is_carried_out_from_its_approval(
     assert!(!shown.text.contains(&format!("{id}/grant")), "nobody agrees with themselves");
     let (grant, carry_out) =
         (format!("/console/approvals/{id}/grant"), format!("/console/approvals/{id}/carry-out"));
-    ada.submit(&grant, &[]).await.assert(403, "another one than the first");
+    ada.submit(&grant, &[]).await.assert(403, "another operator must agree");
     ada.get(&carry_out).await.assert(409, "must agree to this call first");
     bob.get("/console/approvals").await.assert(200, &format!("{id}/grant"));
     bob.submit(&grant, &[]).await.assert(303, "");

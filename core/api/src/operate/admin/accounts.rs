@@ -167,7 +167,7 @@ impl Change {
         }
         match self.limit {
             Some(Some(limit)) if limit.0.is_sign_negative() => {
-                Err(Denial::unprocessable("limit: below zero").into())
+                Err(Denial::unprocessable("limit: not below zero").into())
             }
             _ => Ok(()),
         }

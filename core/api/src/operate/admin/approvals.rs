@@ -126,7 +126,9 @@ pub(super) fn require(operator: &Operator) -> Result<()> {
     if operator.is_approved() {
         return Ok(());
     }
-    Err(Denial::conflict("it takes two persons by what has changed meanwhile: call again").into())
+    let reason = "it takes two persons now, for something has changed meanwhile: make the same call \
+                  again, and another operator is asked";
+    Err(Denial::conflict(reason).into())
 }
 
 /// True for an amount that one operator must not report alone.

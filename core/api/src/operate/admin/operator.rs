@@ -216,7 +216,11 @@ impl Operator {
         if self.roles.contains(&role) {
             return Ok(());
         }
-        let reason = format!("this call needs the role {} itself", role.as_str());
+        let role = role.as_str();
+        let reason = format!(
+            "this call needs the role {role}: neither an owner without it nor the token of the \
+             configuration may make it"
+        );
         Err(Denial::new(StatusCode::FORBIDDEN, reason).into())
     }
 
@@ -296,6 +300,15 @@ mod tests {
         // The endpoint has a copy of the caller.
         operator.clone().leave_approval().unwrap();
         assert!(operator.forgotten_approval().is_none());
+    }
+
+    #[test]
+    fn an_owner_is_told_that_a_role_of_their_own_is_needed() {
+        let refused = Operator::break_glass().check_own(Role::Compliance).unwrap_err().to_string();
+        assert!(refused.contains("the role compliance: neither an owner without it"), "{refused}");
+        Operator::new("eve", vec![Role::Compliance], Identity::Unknown)
+            .check_own(Role::Compliance)
+            .unwrap();
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Endpoint for GrantApproval {
         let identity = operator.known_identity()?;
         let call = check(core, &operator, id).await?;
         if call.is_own {
-            let reason = "the second person is another one than the first";
+            let reason = "you have made this call yourself: another operator must agree to it";
             return Err(Denial::new(StatusCode::FORBIDDEN, reason).into());
         }
         let declared: Vec<_> = call
@@ -80,7 +80,9 @@ impl Endpoint for GrantApproval {
         .execute(&mut *tx)
         .await?;
         if granted.rows_affected() == 0 {
-            return Err(Denial::conflict("the approval is not pending").into());
+            let reason = "the approval is not pending: it was decided, has expired, or you may \
+                          decide no more";
+            return Err(Denial::conflict(reason).into());
         }
         let detail = json!({ "requestedBy": call.requested_by });
         record(&mut tx, core, &operator, "approval.grant", id, detail).await?;
@@ -125,7 +127,7 @@ impl Endpoint for RefuseApproval {
         .execute(&mut *tx)
         .await?;
         if refused.rows_affected() == 0 {
-            return Err(Denial::conflict("the approval is decided already").into());
+            return Err(Denial::conflict("the approval was refused or used already").into());
         }
         let detail = json!({ "requestedBy": requested_by });
         record(&mut tx, core, &operator, "approval.refuse", id, detail).await?;

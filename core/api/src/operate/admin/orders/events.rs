@@ -190,13 +190,15 @@ impl NewEvent {
             _ => [false, false, false, true],
         };
         let given = [
-            self.amount.is_some(),
-            self.reference.is_some(),
-            self.transaction_id.is_some(),
-            self.reason.is_some(),
+            ("amount", self.amount.is_some()),
+            ("reference", self.reference.is_some()),
+            ("transactionId", self.transaction_id.is_some()),
+            ("reason", self.reason.is_some()),
         ];
-        if given.iter().zip(takes).any(|(given, takes)| *given && !takes) {
-            return Err(Denial::unprocessable("a member that this event does not take").into());
+        let mut others = given.iter().zip(takes).filter(|((_, given), takes)| *given && !takes);
+        if let Some(((name, _), _)) = others.next() {
+            let reason = format!("{name}: not a member of this event");
+            return Err(Denial::unprocessable(reason).into());
         }
         if self.amount.is_some_and(|JsonDecimal(amount)| amount <= Decimal::ZERO) {
             return Err(Denial::unprocessable("amount: above zero").into());
@@ -334,7 +336,7 @@ fn refusal(error: NotApplied) -> Error {
     match error {
         NotApplied::NoSuchOrder => Denial::not_found("order").into(),
         NotApplied::Forbidden { status } => {
-            let reason = format!("an order that is {} forbids it", status.as_str());
+            let reason = format!("the order is {}, and takes no such event then", status.as_str());
             Denial::conflict(reason).into()
         }
         NotApplied::Refused(reason) => Denial::conflict(reason).into(),

@@ -283,7 +283,7 @@ impl NewPayment {
         } else if self.amount.0 > Decimal::from(AMOUNT_MAX) {
             "amount: at most 1000000000000000"
         } else if self.connector.as_deref().is_some_and(|name| name != CONNECTOR) {
-            "connector: manual"
+            "connector: manual alone"
         } else if !sized(&self.currency, CURRENCY_CHARS_MAX) || !is_asset(&self.currency) {
             "currency: a currency's code, or an asset's code or CAIP-19 id"
         } else if !sized(&self.provider_reference, REFERENCE_CHARS_MAX)

@@ -116,7 +116,7 @@ impl Endpoint for ReleaseReview {
         .await?;
         if released.rows_affected() == 0 {
             tx.rollback().await?;
-            return Err(Denial::conflict("you have not claimed it").into());
+            return Err(Denial::conflict("you have not claimed this review").into());
         }
         let detail = json!({ "subject": review.subject });
         operator.record(&mut tx, core, "review.release", &review.id, detail).await?;

@@ -85,7 +85,7 @@ impl Endpoint for DecideScreening {
         let Some(subject) = decided else {
             tx.rollback().await?;
             find(core, id).await?;
-            return Err(Denial::conflict("it is decided so already").into());
+            return Err(Denial::conflict("the screening has this decision already").into());
         };
         if decision == Decision::Clear {
             let client = subject.client_id.into();
