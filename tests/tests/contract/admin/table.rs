@@ -234,6 +234,18 @@ async fn an_error_names_the_member_and_no_type_of_the_program() {
             json!({"documents": [{"type": "passport", "side": 1, "status": "verified"}]}),
             "documents[0].side: invalid type: number, expected a string",
         ),
+        (
+            Method::POST,
+            "/admin/v1/payments/00000000-0000-7000-8000-000000000000/match",
+            json!({"orderId": "1234567890123456"}),
+            "orderId: invalid type: string \"1234567890123456\", expected a whole number",
+        ),
+        (
+            Method::POST,
+            "/admin/v1/payments/00000000-0000-7000-8000-000000000000/match",
+            json!({"orderId": 0}),
+            "orderId: not an order's number",
+        ),
         (Method::GET, "/admin/v1/deliveries?after=x", Value::Null, "after: not a UUID"),
         (
             Method::GET,

@@ -70,6 +70,8 @@ fn plain(message: &str) -> String {
         }
         "invalid number" => return "not a whole number, or one out of range".to_owned(),
         "expected field with custom name" => return "expected a number".to_owned(),
+        // The number of an order is the one identifier that is no text.
+        "not a valid identifier" => return "not an order's number".to_owned(),
         _ => {}
     }
     let message = message.replacen("unknown variant", "unknown value", 1);
@@ -92,7 +94,7 @@ fn kind(expected: &str) -> String {
         "u64" | "usize" => whole(0, u64::MAX.into()),
         "i16" => whole(i16::MIN.into(), i16::MAX.into()),
         "i32" => whole(i32::MIN.into(), i32::MAX.into()),
-        "i64" => whole(i64::MIN.into(), i64::MAX.into()),
+        "i64" => "a whole number".to_owned(),
         "a map" => "an object".to_owned(),
         "a sequence" => "an array".to_owned(),
         "string or map" => "a string".to_owned(),
@@ -117,6 +119,8 @@ mod tests {
             ("invalid value: integer `-1`, expected u8", "expected a whole number from 0 to 255"),
             ("invalid type: map, expected a string", "invalid type: object, expected a string"),
             ("expected field with custom name", "expected a number"),
+            ("invalid type: string \"x\", expected i64", "expected a whole number"),
+            ("not a valid identifier", "not an order's number"),
             ("invalid number", "not a whole number, or one out of range"),
             ("premature end of input", "not a date or time in the form of RFC 3339"),
             ("UUID parsing failed: invalid length", "not a UUID"),
