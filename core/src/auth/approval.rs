@@ -48,7 +48,7 @@ impl GrantedApproval {
     /// In a dry run.
     pub fn leave(&self) -> Result<()> {
         self.is_settled.store(true, Ordering::Relaxed);
-        self.granted().map(drop)
+        self.granted().map(|_| ())
     }
 
     /// False while the call has neither used it up nor left it.
