@@ -73,6 +73,9 @@ impl Change {
         conn: &mut Connection,
         slug: &str,
     ) -> Result<()> {
+        if self.rate_limits.is_none() && self.guest_orders.is_none() {
+            return Ok(());
+        }
         sqlx::query!(
             "update client set \
                  rate_limits = case when $2 then '{}' else rate_limits end, \
