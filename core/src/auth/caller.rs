@@ -53,9 +53,14 @@ impl Client {
         Some(Self {
             tenant: Arc::clone(tenant),
             catalogue: Arc::clone(&snapshot.catalogue),
-            credential: Credential::Token,
+            credential: Credential::Page,
             request_id: request_id.into(),
         })
+    }
+
+    /// True if the URL of a page names the client, which has proven nothing itself.
+    pub(crate) fn is_of_page(&self) -> bool {
+        matches!(self.credential, Credential::Page)
     }
 
     /// True if the client authenticated with an API key (and then must name its user where required).
@@ -71,6 +76,8 @@ pub enum Credential {
     Token,
     /// An API key.
     ApiKey(Arc<ApiKey>),
+    /// None: the URL of a page names the client, whoever has it.
+    Page,
 }
 
 /// The user credential that an endpoint requires: `User-Authorization`, `User-Identifier`, or both.

@@ -3,7 +3,11 @@
 //! the codes of a user have two: of a minute and of a day. Codes by e-mail have one for the mails and
 //! one for the attempts. Most attempts are counted by this edge and then by all together: what this
 //! edge refuses costs the database nothing.
+//!
+//! Nobody on a page takes from the rate that a client's own logins share, and whoever only asks for a
+//! link to a new password takes from that of no login: each could be a stranger who keeps users out.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::Core;
@@ -12,6 +16,7 @@ use crate::auth::totp::DAY_QUOTA;
 use crate::platform::crypto::sha256;
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Error, Result};
+use crate::platform::network::surrounding_network;
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
 use rampart_types::{ClientId, EmailAddress, UserId};
@@ -21,7 +26,10 @@ const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 /// Limit of attempts with the codes mailed to one address, whichever code it is: ten at once, then
 /// one an hour, so that one address of 26,000 falls in a day.
 const EMAIL_CODE_QUOTA: Quota = Quota::new(24, 86_400, 10);
-/// Most buckets of addresses, and of clients.
+/// Limit of forms for a forgotten password from one network, /24 in IPv4 and /48 in IPv6, at one client:
+/// a part of what all networks have together.
+const FORGOTTEN_QUOTA: Quota = Quota::new(10, 60, 10);
+/// Most buckets of addresses, of clients, and of networks.
 const BUCKETS_MAX: u64 = 65_536;
 /// Idle time after which a bucket is evicted; it is full again by then.
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
@@ -36,12 +44,39 @@ macro_rules! login_rate {
 
 pub(super) use login_rate;
 
+/// Those whose attempts at a client share a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Askers {
+    /// The partner, by its credential.
+    Partner,
+    /// Visitors of pages that a link of the partner opens.
+    Visitors,
+    /// Strangers at the page for a forgotten password, which opens without a link.
+    Strangers,
+}
+
+impl Askers {
+    fn of(client: &Client) -> Self {
+        if client.is_of_page() { Self::Visitors } else { Self::Partner }
+    }
+
+    /// The name of their bucket.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Partner => "users",
+            Self::Visitors => "visitors",
+            Self::Strangers => "strangers",
+        }
+    }
+}
+
 /// Buckets by address, known or not, and by client. A bucket whose rate is a setting of the partner
 /// is of one quota.
 #[derive(Debug)]
 pub struct Attempts {
     by_email: KeyedGcra<([u8; 32], Quota)>,
-    by_client: KeyedGcra<(ClientId, Quota)>,
+    by_client: KeyedGcra<(ClientId, Askers, Quota)>,
+    forgotten: KeyedGcra<(ClientId, IpAddr)>,
     mails: KeyedGcra<[u8; 32]>,
 }
 
@@ -50,6 +85,7 @@ impl Default for Attempts {
         Self {
             by_email: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             by_client: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            forgotten: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             mails: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
         }
     }
@@ -66,7 +102,43 @@ impl Attempts {
         client: &Client,
         email: &EmailAddress,
     ) -> Result<()> {
-        self.count_named(core, client, key(client, email)).await
+        self.count_named(core, client, Askers::of(client), key(client, email)).await
+    }
+
+    /// Counts a link to a new password for this address. Those that are asked for on the page have buckets
+    /// of their own.
+    ///
+    /// # Errors
+    /// Code 920, and when the database cannot be used.
+    pub(super) async fn count_reset(
+        &self,
+        core: &Core,
+        client: &Client,
+        email: &EmailAddress,
+    ) -> Result<()> {
+        if !client.is_of_page() {
+            return self.count(core, client, email).await;
+        }
+        let key = sha256(&format!("forgotten/{}/{}", client.id(), email.as_str()));
+        self.count_named(core, client, Askers::Strangers, key).await
+    }
+
+    /// Counts a form for a forgotten password that comes from this address, before it takes anything from
+    /// the rate of all of them.
+    ///
+    /// # Errors
+    /// Code 920, and when the database cannot be used.
+    pub(super) async fn count_forgotten(
+        &self,
+        core: &Core,
+        client: &Client,
+        peer: IpAddr,
+    ) -> Result<()> {
+        let (network, now) = (surrounding_network(peer), core.clock.monotonic_ns());
+        let local = self.forgotten.take((client.id(), network), FORGOTTEN_QUOTA, now);
+        admit(core, client, &local)?;
+        let bucket = sha256(&format!("forgotten-network/{}/{network}", client.id()));
+        admit(core, client, &shared_bucket::take(core, &bucket, FORGOTTEN_QUOTA).await?)
     }
 
     /// Counts an attempt with this passkey, known or not, by its identifier as the form has it.
@@ -80,7 +152,7 @@ impl Attempts {
         credential: &str,
     ) -> Result<()> {
         let key = sha256(&format!("passkeys/{}/{credential}", client.id()));
-        self.count_named(core, client, key).await
+        self.count_named(core, client, Askers::of(client), key).await
     }
 
     /// Counts a code of this user's authenticator app.
@@ -94,20 +166,26 @@ impl Attempts {
         user: UserId,
     ) -> Result<()> {
         let key = sha256(&format!("codes/{}/{user}", client.id()));
-        self.count_named(core, client, key).await?;
+        self.count_named(core, client, Askers::of(client), key).await?;
         let day = sha256(&format!("codes-of-a-day/{}/{user}", client.id()));
         admit(core, client, &shared_bucket::take(core, &day, DAY_QUOTA).await?)
     }
 
     /// Counts an attempt by its own bucket and then by the client's. One that its own refuses takes
     /// nothing from the client's: guesses at one address would keep everybody else out.
-    async fn count_named(&self, core: &Core, client: &Client, login: [u8; 32]) -> Result<()> {
+    async fn count_named(
+        &self,
+        core: &Core,
+        client: &Client,
+        askers: Askers,
+        login: [u8; 32],
+    ) -> Result<()> {
         let now = core.clock.monotonic_ns();
-        let by_client = sha256(&format!("users/{}", client.id()));
+        let by_client = sha256(&format!("{}/{}", askers.as_str(), client.id()));
         let rates = &client.tenant.rates;
         let (own, all) = (rates.login, rates.client_login);
         admit(core, client, &self.by_email.take((login, own), own, now))?;
-        admit(core, client, &self.by_client.take((client.id(), all), all, now))?;
+        admit(core, client, &self.by_client.take((client.id(), askers, all), all, now))?;
         admit(core, client, &shared_bucket::take(core, &login, own).await?)?;
         admit(core, client, &shared_bucket::take(core, &by_client, all).await?)
     }

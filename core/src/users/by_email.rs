@@ -143,7 +143,7 @@ pub(crate) async fn mail_reset_link(
     email: EmailAddress,
     key: Option<&ClaimedKey>,
 ) -> Result<()> {
-    core.user_attempts.count(core, client, &email).await?;
+    core.user_attempts.count_reset(core, client, &email).await?;
     core.user_attempts.count_mail(core, client, &email).await?;
     let token = OneTimeToken::generate(&core.clock, client.id())?;
     let mut tx = core.db.begin().await?;

@@ -1,6 +1,8 @@
 //! `GET` and `POST /{region}/forgot-password`: the page on which a user asks for a link to set a new
 //! password. The partner's name stands in the URL, because an address is unique for a partner only.
 
+use std::net::IpAddr;
+
 use http::{Method, StatusCode};
 use maud::html;
 
@@ -72,7 +74,12 @@ impl Endpoint for Submit {
             let refused = Some(Refused::Field(error));
             return Ok(link.form(core, StatusCode::BAD_REQUEST, &client, &text, refused));
         };
-        match mail_reset_link(core, &client, email, None).await {
+        let counted = core.user_attempts.count_forgotten(core, &client, link.peer).await;
+        let mailed = match counted {
+            Ok(()) => mail_reset_link(core, &client, email, None).await,
+            Err(error) => Err(error),
+        };
+        match mailed {
             Ok(()) => Ok(link.to_sent(&client)),
             Err(Error::Refused(refusal)) => {
                 let (status, reason) =
@@ -109,6 +116,7 @@ pub struct Link {
     slug: String,
     /// True on the way from a form that was sent.
     is_sent: bool,
+    peer: IpAddr,
     request_id: String,
     texts: Texts,
 }
@@ -121,6 +129,7 @@ impl Link {
             region: input.param("region").to_owned(),
             slug: slug.to_owned(),
             is_sent: query.value(SENT).is_some(),
+            peer: input.head.peer,
             request_id: input.head.request_id.clone(),
             texts: Texts::of(input),
         }
