@@ -16,7 +16,7 @@ use crate::platform::error::{Error, Result};
 use crate::platform::network::network;
 use crate::platform::rate_limit::{Decision, KeyedGcra, Quota};
 use crate::platform::shared_bucket;
-use crate::tenancy::tenants::Tenant;
+use crate::tenancy::tenants::{Sender, Tenant};
 
 /// Most buckets of user names, and of networks.
 const BUCKETS_MAX: u64 = 65_536;
@@ -39,7 +39,8 @@ enum CredentialKind {
 /// bucket is of one quota, because that of a partner may be changed.
 #[derive(Debug)]
 pub struct Attempts {
-    /// By the digest of the user name, known or not: the input may be long, or a secret.
+    /// By the digest of the user name, known or not, and the kind of its bucket: the input may be long,
+    /// or a secret.
     by_name: KeyedGcra<([u8; 32], Quota)>,
     by_network: KeyedGcra<(CredentialKind, IpAddr, Quota)>,
 }
@@ -57,20 +58,24 @@ impl Attempts {
     /// Counts a password attempt for `username`, at the rate of its client: by this edge, and then by
     /// all together, so that what this edge refuses costs the database nothing.
     ///
-    /// The address is counted first: an exhausted address takes nothing from the name's bucket.
+    /// The address is counted first: an exhausted address takes nothing from the name's bucket. Nor does
+    /// a sender from which the client accepts no login: those have another bucket for the name.
     async fn count_password(
         &self,
         core: &Core,
-        peer: IpAddr,
+        sender: &Sender,
         username: &str,
         tenant: Option<&Tenant>,
     ) -> Result<()> {
+        let peer = sender.address;
         self.count_network(core, CredentialKind::Password, peer, tenant)?;
         let network = sha256(&format!("partners/network/{}", network(peer)));
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
         admit(core, tenant, shared_bucket::take(core, &network, quota).await?)?;
-        admit(core, tenant, self.by_name.take((sha256(username), quota), quota, now))?;
-        let name = sha256(&format!("partners/name/{username}"));
+        let is_elsewhere = tenant.is_some_and(|tenant| !tenant.allowed_senders.include(sender));
+        let bucket = if is_elsewhere { "elsewhere" } else { "name" };
+        let name = sha256(&format!("partners/{bucket}/{username}"));
+        admit(core, tenant, self.by_name.take((name, quota), quota, now))?;
         admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
     }
 

@@ -71,7 +71,7 @@ impl Endpoint for V1 {
         let snapshot = core.snapshots.current();
         let tenant = snapshot.tenant_by_username(&login.username);
         let claimed = tenant.map(|tenant| &**tenant);
-        core.attempts.count_password(core, login.sender.address, &login.username, claimed).await?;
+        core.attempts.count_password(core, &login.sender, &login.username, claimed).await?;
         let verified =
             verify_password(core, tenant.map(|tenant| tenant.id), login.password).await?;
         let admitted =

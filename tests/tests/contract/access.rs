@@ -253,6 +253,19 @@ async fn a_name_is_tried_ten_times_a_minute_from_wherever() {
 }
 
 #[tokio::test]
+async fn tries_from_where_no_login_is_accepted_take_nothing_from_the_others() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    set(&context, &acme, json!({"allowedAddresses": ["198.51.100.0/24"]})).await;
+    assert_ten_tries(&context, async |last| try_from(&acme, address(last), &acme.username).await)
+        .await;
+    let login = json!({"username": &acme.username, "password": &acme.password});
+    let own = IpAddr::from([198, 51, 100, 7]);
+    let answer = acme.anonymous(Method::POST, AUTHENTICATE).from(own).json(&login).send().await;
+    answer.assert_status(200);
+}
+
+#[tokio::test]
 async fn an_address_tries_ten_times_a_minute_whatever_the_name() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
