@@ -35,7 +35,7 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use rampart_core::Core;
-use rampart_core::http::request::{BODY_BYTES_MAX, FORM_BYTES_MAX};
+use rampart_core::http::request::BODY_BYTES_MAX;
 use rampart_core::platform::lookups::Lookups;
 use rampart_core::platform::rate_limit::KeyedGcra;
 use rampart_core::platform::shared_rates::SharedGcra;
@@ -118,7 +118,7 @@ impl Gateway {
             addresses: KeyedGcra::new(ADDRESSES_MAX, idle),
             in_flight: InFlight::new(edge),
             at_upstream: InFlight::new(edge),
-            uploads: BodyMemory::new(memory, (memory - memory / 4).max(FORM_BYTES_MAX)),
+            uploads: BodyMemory::of_uploads(memory),
             answers: BodyMemory::new(memory, memory / 4),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),

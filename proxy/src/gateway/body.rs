@@ -13,7 +13,7 @@ use pingora_error::{Error, ErrorType};
 use rampart_core::Core;
 use rampart_core::endpoint::{Body, Route};
 use rampart_core::http::fields::document_bytes;
-use rampart_core::http::request::{BODY_BYTES_MAX, Entity};
+use rampart_core::http::request::{BODY_BYTES_MAX, Entity, FORM_BYTES_MAX};
 use rampart_core::http::upload::{self, Upload, UploadError};
 use rampart_core::platform::keyed_budget::{BudgetLimit, BudgetShare, KeyedBudget};
 use rampart_core::platform::network::network;
@@ -76,6 +76,8 @@ impl Sender {
 #[derive(Debug)]
 pub(super) struct BodyMemory {
     budget: KeyedBudget<Sender>,
+    /// The part of it that addresses have, where that is not all.
+    addresses: Option<KeyedBudget<Sender>>,
     /// Most that one body takes of it.
     share_bytes_max: usize,
 }
@@ -83,10 +85,18 @@ pub(super) struct BodyMemory {
 impl BodyMemory {
     /// `bytes` in memory at once, of which one sender has at most `bytes_per_sender`.
     pub(super) fn new(bytes: usize, bytes_per_sender: usize) -> Self {
-        let units = |bytes: usize| (bytes / BUDGET_UNIT).max(1);
         let (all, of_sender) = (units(bytes), units(bytes_per_sender));
         let share_bytes_max = all.min(of_sender) * BUDGET_UNIT;
-        Self { budget: KeyedBudget::new(all, of_sender), share_bytes_max }
+        Self { budget: KeyedBudget::new(all, of_sender), addresses: None, share_bytes_max }
+    }
+
+    /// `bytes` for large uploads, most of them for one partner. Forms of addresses have half of it
+    /// together, and those of one a quarter; one form may take what it may have.
+    pub(super) fn of_uploads(bytes: usize) -> Self {
+        let part = |bytes: usize| units(bytes.max(FORM_BYTES_MAX));
+        let addresses = KeyedBudget::new(part(bytes / 2), part(bytes / 4));
+        let memory = Self::new(bytes, (bytes - bytes / 4).max(FORM_BYTES_MAX));
+        Self { addresses: Some(addresses), ..memory }
     }
 
     /// The part that is for `sender`.
@@ -102,8 +112,18 @@ pub(super) struct Budget<'a> {
     sender: &'a Sender,
 }
 
+/// The permits of a budget for this many bytes.
+fn units(bytes: usize) -> usize {
+    (bytes / BUDGET_UNIT).max(1)
+}
+
 /// Memory that a body takes, given back when it is dropped.
-pub(super) type Share = BudgetShare<Sender>;
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    of_all: Option<BudgetShare<Sender>>,
+    /// Of the part that addresses have.
+    of_addresses: Option<BudgetShare<Sender>>,
+}
 
 impl Budget<'_> {
     /// Makes `share` cover `bytes`.
@@ -111,8 +131,14 @@ impl Budget<'_> {
     /// # Errors
     /// When there is not that much left, in all or to the sender.
     pub(super) fn cover(self, share: &mut Option<Share>, bytes: usize) -> Result<(), BodyError> {
+        let Self { memory, sender } = self;
         let units = bytes.div_ceil(BUDGET_UNIT);
-        let extended = self.memory.budget.extend(self.sender, share, units);
+        let mut held = share.take().unwrap_or_default();
+        let part = memory.addresses.as_ref().filter(|_| matches!(sender, Sender::Network(_)));
+        let of_part =
+            part.map_or(Ok(()), |part| part.extend(sender, &mut held.of_addresses, units));
+        let extended = of_part.and_then(|()| memory.budget.extend(sender, &mut held.of_all, units));
+        *share = Some(held).filter(|held| held.of_all.is_some());
         extended.map_err(|limit| match limit {
             BudgetLimit::Key => BodyError::ShareUsedUp,
             BudgetLimit::Total => BodyError::NoMemory,

@@ -24,6 +24,22 @@ fn a_sender_leaves_memory_to_the_others() {
 }
 
 #[test]
+fn large_forms_of_addresses_leave_memory_to_uploads_of_partners() {
+    let memory = BodyMemory::of_uploads(4 * FORM_BYTES_MAX);
+    let [one, other, third] = [1, 2, 3].map(address);
+    let partner = Sender::of([192, 0, 2, 1].into(), &"acme".into());
+    let (mut of_one, mut of_other, mut more, mut of_partner) = (None, None, None, None);
+    assert_eq!(memory.of(&one).cover(&mut of_one, FORM_BYTES_MAX), Ok(()));
+    assert_eq!(memory.of(&one).cover(&mut more, 1), Err(BodyError::ShareUsedUp));
+    assert_eq!(memory.of(&other).cover(&mut of_other, FORM_BYTES_MAX), Ok(()));
+    assert_eq!(memory.of(&third).cover(&mut more, 1), Err(BodyError::NoMemory));
+    let covered = memory.of(&partner).cover(&mut of_partner, 2 * FORM_BYTES_MAX);
+    assert_eq!(covered, Ok(()), "half of it is left to partners");
+    drop((of_other, of_partner));
+    assert_eq!(memory.of(&third).cover(&mut more, FORM_BYTES_MAX), Ok(()));
+}
+
+#[test]
 fn a_document_takes_memory_beside_its_text() {
     let memory = BodyMemory::new(8 * UNIT, 4 * UNIT);
     let sender = address(1);
