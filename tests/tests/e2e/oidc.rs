@@ -161,6 +161,24 @@ async fn a_return_that_another_page_has_asked_for_is_no_guess() {
 }
 
 #[tokio::test]
+async fn codes_that_the_provider_has_not_given_are_guesses() {
+    let provider = provider().await;
+    let few = |setup: &mut Setup| _ = setup.set("ratelimit.operators", "10/h burst 2");
+    let edge = edge_with(&provider, few).await;
+    let mut browser = OperatorBrowser::new(&edge);
+    let page = location(&browser.open("/console/login").await);
+    let state = page.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+    let guess = format!("/console/callback?code=guessed&state={state}");
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        statuses.push(browser.open(&guess).await.status().as_u16());
+    }
+    assert_eq!(statuses, [401, 401, 429]);
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    assert!(metrics.contains(r#"rampart_operator_login_failures_total{cause="wrong"} 2"#));
+}
+
+#[tokio::test]
 async fn who_has_no_role_or_is_disabled_here_gets_no_session() {
     let provider = provider().await;
     let edge = edge(&provider).await;

@@ -98,7 +98,7 @@ impl Provider {
         let code = code.ok_or(Refusal::Invalid("the provider gave no code"))?;
         let endpoint = self.metadata(clock).await?.token_endpoint.clone();
         let request = self.token_request(endpoint, &code, &pending.verifier, redirect_uri);
-        let tokens: Tokens = self.connection.json(request).await.map_err(Refusal::Unavailable)?;
+        let tokens: Tokens = self.connection.redeem(request).await?;
         self.person(clock, &tokens.id_token, Some(&pending.nonce)).await
     }
 

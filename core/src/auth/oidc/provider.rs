@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use http::StatusCode;
 use josekit::jwk::Jwk;
-use reqwest::RequestBuilder;
+use reqwest::{RequestBuilder, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -34,6 +35,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// Most keys of a provider.
 const KEYS_MAX: usize = 32;
+/// Reasons for which it cannot be asked.
+const AWAY: &str = "the provider does not answer";
+const FAILING: &str = "the provider answers with an error";
 
 /// The way to the provider, and what is known of it.
 #[derive(Debug)]
@@ -140,7 +144,7 @@ impl Connection {
         }
         let read = self.read(issuer, at_ns).await;
         *last = Some(LastReading { at_ns: clock.monotonic_ns(), failed: read.is_err() });
-        let read = Arc::new(read.map_err(Refusal::Unavailable)?);
+        let read = Arc::new(read.map_err(unavailable)?);
         self.known.store(Some(Arc::clone(&read)));
         Ok(read)
     }
@@ -166,25 +170,52 @@ impl Connection {
         &self,
         request: RequestBuilder,
     ) -> Result<T, &'static str> {
-        let away = |_| "the provider does not answer";
-        let mut response = request.send().await.map_err(away)?;
-        if response.status() != http::StatusCode::OK {
-            return Err("the provider answers with an error");
+        let response = request.send().await.map_err(|_| AWAY)?;
+        match response.status() {
+            StatusCode::OK => read_answer(response).await,
+            _ => Err(FAILING),
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(away)? {
-            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                return Err("the provider's answer is too long");
-            }
-            body.extend_from_slice(&chunk);
+    }
+
+    /// The answer of the token endpoint to a code.
+    ///
+    /// # Errors
+    /// That the code is wrong (RFC 6749, section 5.2), or the reason nobody can be asked.
+    pub(super) async fn redeem<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, Refusal> {
+        let response = request.send().await.map_err(|_| unavailable(AWAY))?;
+        match response.status() {
+            StatusCode::OK => read_answer(response).await.map_err(unavailable),
+            StatusCode::BAD_REQUEST => Err(Refusal::WrongCode),
+            _ => Err(unavailable(FAILING)),
         }
-        read(&body)
     }
 
     /// A request of the provider's token endpoint.
     pub(super) fn post(&self, url: Url) -> RequestBuilder {
         self.http.post(url)
     }
+}
+
+/// The refusal of a login because of a call that has failed, which is logged here: logins that wait for
+/// the next call are not, however many are tried.
+fn unavailable(reason: &'static str) -> Refusal {
+    tracing::warn!(reason, "the provider of operators' logins cannot be used");
+    Refusal::Unavailable(reason)
+}
+
+/// The JSON of an answer, read to its end.
+async fn read_answer<T: DeserializeOwned>(mut response: Response) -> Result<T, &'static str> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|_| AWAY)? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err("the provider's answer is too long");
+        }
+        body.extend_from_slice(&chunk);
+    }
+    read(&body)
 }
 
 /// Reads an answer of the provider within the bounds of JSON.

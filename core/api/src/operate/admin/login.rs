@@ -122,16 +122,31 @@ impl<'a> Attempt<'a> {
 
     /// Counts it as failed: 401, or 429.
     fn fail(&self, cause: &'static str) -> Error {
+        match self.count(cause) {
+            Ok(()) => {
+                let reason = "the admin token is missing or wrong";
+                Denial::new(StatusCode::UNAUTHORIZED, reason).into()
+            }
+            Err(limited) => limited,
+        }
+    }
+
+    /// Counts it as failed, and logs it.
+    ///
+    /// # Errors
+    /// 429 after too many failures of this address.
+    fn count(&self, cause: &'static str) -> Result<()> {
         let Self { core, head, bucket, now } = self;
         // Requests that were under way together may all have passed the look before.
         let decision = bucket.take(core.settings.ratelimit.operators, *now);
         if !decision.allowed {
-            return limited(core, decision);
+            return Err(limited(core, decision));
         }
         let (peer, request_id) = (head.peer, &*head.request_id);
         let trace_id = TraceScope::current().trace_id();
         tracing::warn!(%peer, request_id, trace_id, cause, "an operator could not log in");
-        denial(core, cause)
+        core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
+        Ok(())
     }
 
     /// The answer to somebody whom the provider has not proven, or who has no role here.
@@ -144,13 +159,16 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// The answer to a refusal that is no guess at a credential.
+/// The answer to a refusal that is no guess at a token.
 fn refused(refusal: &Refusal) -> Error {
     match refusal {
         Refusal::Invalid(reason) => Denial::new(StatusCode::UNAUTHORIZED, *reason).into(),
+        Refusal::WrongCode => {
+            let reason = "the provider did not take the code of this login: begin it again";
+            Denial::new(StatusCode::UNAUTHORIZED, reason).into()
+        }
         Refusal::NotPermitted { sentence, .. } => forbidden(sentence),
-        Refusal::Unavailable(reason) => {
-            tracing::warn!(reason, "the provider of operators' logins cannot be used");
+        Refusal::Unavailable(_) => {
             let reason = "the provider of logins cannot be asked; a token of your own still works";
             Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason).into()
         }
@@ -198,9 +216,4 @@ fn forbidden(sentence: &str) -> Error {
 fn limited(core: &Core, decision: Decision) -> Error {
     core.metrics.operator_login_failures.with_label_values(&["limited"]).inc();
     Denial::rate_limited("too many failed logins from this address", decision).into()
-}
-
-fn denial(core: &Core, cause: &'static str) -> Error {
-    core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
-    Denial::new(StatusCode::UNAUTHORIZED, "the admin token is missing or wrong").into()
 }

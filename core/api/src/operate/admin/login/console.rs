@@ -84,8 +84,9 @@ async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
 }
 
 async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
-    Attempt::begin(core, head)?;
-    // Nothing is guessed here, which would count: a page of another origin can ask for this, too.
+    let attempt = Attempt::begin(core, head)?;
+    // A page of another origin can ask for this, too: only a code that comes with the state of the login
+    // can be a guess, which counts.
     let Some((pending, page)) = pending(core, head) else {
         let reason = "the login was not begun in this browser, or long ago";
         return Err(refused(&Refusal::Invalid(reason)));
@@ -98,8 +99,12 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
             if let Refusal::NotPermitted { identity, .. } = &refusal {
                 end_lost_roles(core, identity, &[]).await?;
             }
-            if let Refusal::Invalid(reason) = &refusal {
-                tracing::info!(reason, "a login at the provider has failed");
+            match &refusal {
+                Refusal::Invalid(reason) => {
+                    tracing::info!(reason, "a login at the provider has failed");
+                }
+                Refusal::WrongCode => attempt.count("wrong")?,
+                Refusal::NotPermitted { .. } | Refusal::Unavailable(_) => {}
             }
             return Err(refused(&refusal));
         }
