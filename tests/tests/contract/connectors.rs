@@ -132,6 +132,21 @@ async fn an_address_with_too_many_wrong_tokens_is_given_the_seconds_to_wait() {
 }
 
 #[tokio::test]
+async fn wrong_tokens_of_a_neighbour_do_not_stop_a_connector_that_is_known() {
+    let context = TestContext::start().await;
+    let cards = Connector::new(&context, "cards", &["payment.create"]).await;
+    let status = async |token: &str| {
+        let caller = cards.with_token(token);
+        caller.call(Method::GET, "/connectors/v1/openapi.json", json!({})).await.status()
+    };
+    assert_eq!(status(&cards.token).await, 200);
+    while status("rcn_old").await == 401 {}
+    assert_eq!(status(&cards.token).await, 200);
+    sqlx::query("delete from connector_token").execute(context.db()).await.unwrap();
+    assert_ne!(status(&cards.token).await, 200, "it is asked for each time");
+}
+
+#[tokio::test]
 async fn neighbours_in_one_ipv6_network_share_their_wrong_tokens() {
     let context = TestContext::start().await;
     let cards = Connector::new(&context, "cards", &["payment.create"]).await;

@@ -1,11 +1,13 @@
 //! The caller of the connectors' API, proven by a bearer token.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
+use moka::sync::Cache;
 use rampart_types::UserId;
 use uuid::Uuid;
 
@@ -33,14 +35,24 @@ const FAILURES: Quota = Quota::new(60, 60, 60);
 const ADDRESSES_MAX: u64 = 65_536;
 /// Idle time after which the failures of an address are forgotten; its burst is whole by then.
 const ADDRESS_IDLE: Duration = Duration::from_secs(3_600);
+/// Most tokens that are known; the least used is forgotten first.
+const TOKENS_MAX: u64 = 4_096;
+/// Idle time after which one is forgotten.
+const TOKEN_IDLE: Duration = Duration::from_secs(3_600);
 
 /// Failed proofs of connectors by address.
 #[derive(Debug)]
-pub struct ProofFailures(KeyedGcra<std::net::IpAddr>);
+pub struct ProofFailures {
+    by_address: KeyedGcra<IpAddr>,
+    /// Digests of tokens that have proven a connector there: wrong ones of its neighbours, which are
+    /// often on one machine, do not stop it.
+    known: Cache<(IpAddr, [u8; 32]), ()>,
+}
 
 impl Default for ProofFailures {
     fn default() -> Self {
-        Self(KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE))
+        let known = Cache::builder().max_capacity(TOKENS_MAX).time_to_idle(TOKEN_IDLE).build();
+        Self { by_address: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE), known }
     }
 }
 
@@ -59,21 +71,28 @@ impl Connector {
     /// # Errors
     /// 401 for a token that is missing, unknown or past its overlap; 429 after too many of them.
     pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
-        let bucket = core.connector_failures.0.bucket(network(head.peer));
-        let now = core.clock.monotonic_ns();
+        let ProofFailures { by_address, known } = &core.connector_failures;
+        let (address, now) = (network(head.peer), core.clock.monotonic_ns());
+        let bucket = by_address.bucket(address);
         let limited = |decision| {
             Error::from(Denial::rate_limited("too many wrong tokens from this address", decision))
         };
-        let decision = bucket.peek(FAILURES, now);
-        if !decision.allowed {
-            return Err(limited(decision));
-        }
         let token = head.header("authorization").and_then(bearer);
         let token = token.filter(|token| token.starts_with(TOKEN_PREFIX));
-        if let Some(token) = token
-            && let Some(connector) = Self::of_token(core, token).await?
-        {
-            return Ok(connector);
+        let shown = token.map(|token| (address, sha256(token)));
+        let is_known = shown.is_some_and(|shown| known.get(&shown).is_some());
+        let decision = bucket.peek(FAILURES, now);
+        if !decision.allowed && !is_known {
+            return Err(limited(decision));
+        }
+        if let Some(shown) = shown {
+            if let Some(connector) = Self::of_digest(core, &shown.1).await? {
+                if !is_known {
+                    known.insert(shown, ());
+                }
+                return Ok(connector);
+            }
+            known.invalidate(&shown);
         }
         // Requests that were under way together may all have passed the look above.
         let decision = bucket.take(FAILURES, now);
@@ -87,7 +106,8 @@ impl Connector {
         Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())
     }
 
-    async fn of_token(core: &Core, token: &str) -> Result<Option<Self>> {
+    /// The connector whose token has this digest.
+    async fn of_digest(core: &Core, digest: &[u8; 32]) -> Result<Option<Self>> {
         let found = sqlx::query!(
             r#"
             select c.name, c.capabilities,
@@ -95,7 +115,7 @@ impl Connector {
             from connector_token t join connector c on c.name = t.connector
             where t.digest = $1 and (t.expires_at is null or t.expires_at > now())
             "#,
-            &sha256(token)[..],
+            &digest[..],
         )
         .fetch_optional(&core.db)
         .await?;
