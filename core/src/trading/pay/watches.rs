@@ -104,7 +104,11 @@ impl OrderWatches {
         let of_client = self.clients.try_acquire(key.client).ok_or_else(share_used_up)?;
         let mut watched = lock(&self.watched);
         let of_order = watched.orders.get(&key).map_or(0, |order| order.count);
-        if watched.count >= WATCHES_MAX || of_order >= WATCHES_PER_ORDER_MAX {
+        // Whoever has the link takes all that follow its order.
+        if of_order >= WATCHES_PER_ORDER_MAX {
+            return Err(share_used_up());
+        }
+        if watched.count >= WATCHES_MAX {
             return Err(Error::unavailable("follow an order on one more page"));
         }
         let values = match (watched.orders.get_mut(&key), state) {
@@ -283,7 +287,10 @@ mod tests {
         let mut open: Vec<_> = (0..WATCHES_PER_ORDER_MAX)
             .map(|number| follow(&watches, 1, number.try_into().unwrap()).unwrap())
             .collect();
-        assert!(follow(&watches, 1, 100).is_err());
+        let by_sender = |followed: Result<Option<Followed>>| {
+            followed.err().map(|error| error.reply("1").by_sender)
+        };
+        assert_eq!(by_sender(follow(&watches, 1, 100)), Some(true), "no failure of ours");
         open.pop();
         open.push(follow(&watches, 1, 100).unwrap());
         drop(open);
@@ -303,7 +310,7 @@ mod tests {
         };
         let of_other = rest.take(WATCHES_MAX - WATCHES_PER_CLIENT_MAX);
         open.extend(of_other.map(|(number, last)| follow_other(number, last).unwrap()));
-        assert!(follow_other(9_999, 255).is_err());
+        assert_eq!(by_sender(follow_other(9_999, 255)), Some(false));
         assert_eq!(watches.count(), WATCHES_MAX);
         drop(open);
         let left = lock(&watches.watched);
