@@ -30,7 +30,8 @@ pub struct RateLimits {
     pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
-    /// Failed logins of operators per address; above it the address is refused.
+    /// Failed logins of operators per address; above it the address is refused, but for operators
+    /// whom the edge knows there.
     pub operators: Quota,
     /// URL of the Redis (6.2 or later) or Valkey through which several edges share the rates of
     /// addresses, clients, quotes and uploads: `redis://user:password@host:port/database`, or

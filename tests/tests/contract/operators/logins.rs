@@ -59,6 +59,21 @@ async fn guesses_are_limited_per_address_and_counted() {
 }
 
 #[tokio::test]
+async fn guesses_of_a_neighbour_do_not_stop_an_operator_who_is_known() {
+    let quota = "10/h burst 2".parse().unwrap();
+    let context = TestContext::with(|settings| settings.ratelimit.operators = quota).await;
+    let ada = Operator::new(&context, "ada", &["viewer"]).await;
+    assert_eq!(from(&context, "192.0.2.1", &ada.token).await, 200);
+    for status in [401, 401, 429] {
+        assert_eq!(from(&context, "192.0.2.1", "rop_guess").await, status);
+    }
+    assert_eq!(from(&context, "192.0.2.1", &ada.token).await, 200);
+    let revoke = "update operator_token set revoked_at = now()";
+    sqlx::query(revoke).execute(context.db()).await.unwrap();
+    assert_eq!(from(&context, "192.0.2.1", &ada.token).await, 429, "it is asked for each time");
+}
+
+#[tokio::test]
 async fn a_limited_login_has_the_seconds_to_wait() {
     let quota = "10/h burst 1".parse().unwrap();
     let context = TestContext::with(|settings| settings.ratelimit.operators = quota).await;

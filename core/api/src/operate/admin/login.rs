@@ -44,8 +44,9 @@ impl Operator {
     /// 401 for a token that is missing, unknown, expired or revoked, 403 for a person without a role;
     /// 429 after too many of them.
     pub(in crate::operate) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
-        let attempt = Attempt::begin(core, head)?;
         let token = head.header("authorization").and_then(bearer);
+        let shown = token.or_else(|| Session::cookie(core, head));
+        let attempt = Attempt::begin_with(core, head, shown)?;
         let found = match (token, &core.oidc) {
             (Some(token), Some(provider)) if Provider::is_token(token) => {
                 let proven = provider.prove(&core.clock, token).await;
@@ -57,6 +58,7 @@ impl Operator {
         };
         match found {
             Some(operator) => {
+                attempt.succeed();
                 if operator.is_break_glass() {
                     alarm(core, head);
                 }
@@ -103,6 +105,8 @@ struct Attempt<'a> {
     head: &'a Head,
     bucket: Arc<Gcra>,
     now: u64,
+    /// The digest of what is shown to prove the operator.
+    shown: Option<[u8; 32]>,
 }
 
 impl<'a> Attempt<'a> {
@@ -111,13 +115,30 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// 429 after too many failures of this address.
     fn begin(core: &'a Core, head: &'a Head) -> Result<Self> {
-        let bucket = core.login_failures.bucket(head.peer);
-        let now = core.clock.monotonic_ns();
+        Self::begin_with(core, head, None)
+    }
+
+    /// Begins one with this token or session.
+    ///
+    /// # Errors
+    /// 429 after too many failures of this address, unless that has proven an operator there.
+    fn begin_with(core: &'a Core, head: &'a Head, shown: Option<&str>) -> Result<Self> {
+        let (failures, now) = (&core.login_failures, core.clock.monotonic_ns());
+        let bucket = failures.bucket(head.peer);
+        let shown = shown.map(|text| sha256(text));
+        let is_known = shown.is_some_and(|shown| failures.is_known(head.peer, shown));
         let decision = bucket.peek(core.settings.ratelimit.operators, now);
-        if !decision.allowed {
+        if !decision.allowed && !is_known {
             return Err(limited(core, decision));
         }
-        Ok(Self { core, head, bucket, now })
+        Ok(Self { core, head, bucket, now, shown })
+    }
+
+    /// Knows what was shown from now on.
+    fn succeed(&self) {
+        if let Some(shown) = self.shown {
+            self.core.login_failures.know(self.head.peer, shown);
+        }
     }
 
     /// Counts it as failed: 401, or 429.
@@ -136,7 +157,10 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// 429 after too many failures of this address.
     fn count(&self, cause: &'static str) -> Result<()> {
-        let Self { core, head, bucket, now } = self;
+        let Self { core, head, bucket, now, shown } = self;
+        if let Some(shown) = shown {
+            core.login_failures.forget(head.peer, *shown);
+        }
         // Requests that were under way together may all have passed the look before.
         let decision = bucket.take(core.settings.ratelimit.operators, *now);
         if !decision.allowed {

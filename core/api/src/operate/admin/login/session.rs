@@ -128,9 +128,14 @@ pub(in crate::operate) fn is_of_configured_token(core: &Core, digest: &[u8]) -> 
 }
 
 impl Session {
+    /// The cookie of a request's session, which may live or not.
+    pub(super) fn cookie<'a>(core: &Core, head: &'a Head) -> Option<&'a str> {
+        head.cookie(&cookie_name(core, COOKIE))
+    }
+
     /// The session of a request; `None` without one that lives.
     pub(in crate::operate) async fn find(core: &Core, head: &Head) -> Result<Option<Self>> {
-        let Some(cookie) = head.cookie(&cookie_name(core, COOKIE)) else { return Ok(None) };
+        let Some(cookie) = Self::cookie(core, head) else { return Ok(None) };
         let digest = sha256(cookie);
         let found = select_live_sessions!("s.digest = $1", "", &digest[..], BREAK_GLASS);
         let Some(row) = found.fetch_optional(&core.db).await? else { return Ok(None) };
