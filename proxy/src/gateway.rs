@@ -95,7 +95,7 @@ struct PublicListener {
     /// Requests at the upstream, as many as in flight.
     at_upstream: InFlight,
     uploads: BodyMemory,
-    /// For large answers that partners have not taken.
+    /// For large answers that were not taken.
     answers: BodyMemory,
     answer_max: Duration,
     connection_age_max: Duration,
@@ -119,7 +119,7 @@ impl Gateway {
             in_flight: InFlight::new(edge),
             at_upstream: InFlight::new(edge),
             uploads: BodyMemory::of_uploads(memory),
-            answers: BodyMemory::new(memory, memory / 4),
+            answers: BodyMemory::of_answers(memory),
             answer_max: Duration::from_secs(edge.request_timeout_seconds),
             connection_age_max: Duration::from_secs(edge.connection_max_age_seconds),
             log,

@@ -78,8 +78,8 @@ pub(crate) struct Edge {
     pub(crate) in_flight_per_partner_max: Option<usize>,
     /// Most memory of request bodies and the JSON documents in them at once, half of it for large
     /// uploads and, while there is room, for answers of `limits.upstream`, an eighth for ordinary
-    /// bodies from addresses without a credential, and half as much again for answers to partners of
-    /// more than 16 KiB that have not been taken; what exceeds it, or a sender's share of it
+    /// bodies from addresses without a credential, and half as much again for answers of more than
+    /// 16 KiB that have not been taken; what exceeds it, or a sender's share of it
     /// (deploy/CAPACITY.md), is answered with 503.
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776u64))]
     pub(crate) body_memory_bytes: usize,

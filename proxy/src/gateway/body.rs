@@ -77,8 +77,16 @@ impl Sender {
 pub(super) struct BodyMemory {
     budget: KeyedBudget<Sender>,
     /// The part of it that addresses have, where that is not all.
-    addresses: Option<KeyedBudget<Sender>>,
+    addresses: Option<AddressPart>,
     /// Most that one body takes of it.
+    share_bytes_max: usize,
+}
+
+/// The part of a memory that addresses have together.
+#[derive(Debug)]
+struct AddressPart {
+    budget: KeyedBudget<Sender>,
+    /// Most that one of them has.
     share_bytes_max: usize,
 }
 
@@ -93,10 +101,22 @@ impl BodyMemory {
     /// `bytes` for large uploads, most of them for one partner. Forms of addresses have half of it
     /// together, and those of one a quarter; one form may take what it may have.
     pub(super) fn of_uploads(bytes: usize) -> Self {
-        let part = |bytes: usize| units(bytes.max(FORM_BYTES_MAX));
-        let addresses = KeyedBudget::new(part(bytes / 2), part(bytes / 4));
-        let memory = Self::new(bytes, (bytes - bytes / 4).max(FORM_BYTES_MAX));
-        Self { addresses: Some(addresses), ..memory }
+        let form = |bytes: usize| bytes.max(FORM_BYTES_MAX);
+        Self::new(bytes, form(bytes - bytes / 4)).with_addresses(form(bytes / 2), form(bytes / 4))
+    }
+
+    /// `bytes` for large answers that were not taken: a quarter for one partner, and half of it for
+    /// addresses, of which one has an eighth.
+    pub(super) fn of_answers(bytes: usize) -> Self {
+        Self::new(bytes, bytes / 4).with_addresses(bytes / 2, bytes / 8)
+    }
+
+    /// The same, of which addresses have so much together, and one of them so much.
+    fn with_addresses(self, bytes: usize, bytes_per_address: usize) -> Self {
+        let (all, of_address) = (units(bytes), units(bytes_per_address));
+        let budget = KeyedBudget::new(all, of_address);
+        let share_bytes_max = self.share_bytes_max.min(all.min(of_address) * BUDGET_UNIT);
+        Self { addresses: Some(AddressPart { budget, share_bytes_max }), ..self }
     }
 
     /// The part that is for `sender`.
@@ -125,7 +145,7 @@ pub(super) struct Share {
     of_addresses: Option<BudgetShare<Sender>>,
 }
 
-impl Budget<'_> {
+impl<'a> Budget<'a> {
     /// Makes `share` cover `bytes`.
     ///
     /// # Errors
@@ -134,9 +154,9 @@ impl Budget<'_> {
         let Self { memory, sender } = self;
         let units = bytes.div_ceil(BUDGET_UNIT);
         let mut held = share.take().unwrap_or_default();
-        let part = memory.addresses.as_ref().filter(|_| matches!(sender, Sender::Network(_)));
-        let of_part =
-            part.map_or(Ok(()), |part| part.extend(sender, &mut held.of_addresses, units));
+        let of_part = self
+            .address_part()
+            .map_or(Ok(()), |part| part.budget.extend(sender, &mut held.of_addresses, units));
         let extended = of_part.and_then(|()| memory.budget.extend(sender, &mut held.of_all, units));
         *share = Some(held).filter(|held| held.of_all.is_some());
         extended.map_err(|limit| match limit {
@@ -145,8 +165,18 @@ impl Budget<'_> {
         })
     }
 
-    /// Makes `share` cover an answer for a partner, if it is large and takes memory of its own, until
-    /// it is taken. One that is larger than any share takes all that a partner may have.
+    /// The part of the memory that is for addresses, if its sender is one.
+    fn address_part(self) -> Option<&'a AddressPart> {
+        self.memory.addresses.as_ref().filter(|_| matches!(self.sender, Sender::Network(_)))
+    }
+
+    /// Most that one body takes.
+    fn share_bytes_max(self) -> usize {
+        self.address_part().map_or(self.memory.share_bytes_max, |part| part.share_bytes_max)
+    }
+
+    /// Makes `share` cover an answer, if it is large and takes memory of its own, until it is taken. One
+    /// that is larger than any share takes all that its reader may have.
     ///
     /// # Errors
     /// Those of [`Budget::cover`].
@@ -155,11 +185,10 @@ impl Budget<'_> {
         share: &mut Option<Share>,
         answer: &Bytes,
     ) -> Result<(), BodyError> {
-        let is_partner = matches!(self.sender, Sender::Partner(_));
-        if !is_partner || answer.len() <= BUDGET_UNIT || !answer.is_unique() {
+        if answer.len() <= BUDGET_UNIT || !answer.is_unique() {
             return Ok(());
         }
-        self.cover(share, answer.len().min(self.memory.share_bytes_max))
+        self.cover(share, answer.len().min(self.share_bytes_max()))
     }
 
     /// Makes the share of a whole body cover the document in it, too. One that is larger than any share
@@ -170,7 +199,7 @@ impl Budget<'_> {
     fn cover_document(self, share: &mut Option<Share>, body: &[u8]) -> Result<(), BodyError> {
         match document_bytes(body) {
             0 => Ok(()),
-            bytes => self.cover(share, (body.len() + bytes).min(self.memory.share_bytes_max)),
+            bytes => self.cover(share, (body.len() + bytes).min(self.share_bytes_max())),
         }
     }
 }

@@ -76,8 +76,26 @@ fn large_answers_of_a_partner_take_memory_until_they_are_taken() {
     for free in [shared, Bytes::from(vec![0; UNIT]), Bytes::from_static(&[0; 3 * UNIT])] {
         assert_eq!(cover(&partner("acme"), &mut none, &free), Ok(()));
     }
-    assert_eq!(cover(&address(1), &mut none, &large()), Ok(()), "its rate bounds it");
     assert!(none.is_none());
     drop(first);
     assert_eq!(cover(&partner("acme"), &mut none, &large()), Ok(()));
+}
+
+#[test]
+fn large_answers_of_addresses_leave_memory_to_those_of_partners() {
+    let memory = BodyMemory::of_answers(16 * UNIT);
+    let cover = |sender: &Sender, share: &mut Option<Share>| {
+        memory.of(sender).cover_answer(share, &Bytes::from(vec![0; 3 * UNIT]))
+    };
+    let mut unread = [None, None, None, None];
+    for (share, last) in unread.iter_mut().zip(1..) {
+        assert_eq!(cover(&address(last), share), Ok(()), "larger than a share");
+    }
+    let (mut more, mut of_partner) = (None, None);
+    assert_eq!(cover(&address(1), &mut more), Err(BodyError::ShareUsedUp));
+    assert_eq!(cover(&address(5), &mut more), Err(BodyError::NoMemory));
+    let partner = Sender::of([192, 0, 2, 1].into(), &"acme".into());
+    assert_eq!(cover(&partner, &mut of_partner), Ok(()));
+    drop(unread);
+    assert_eq!(cover(&address(5), &mut more), Ok(()));
 }
