@@ -43,6 +43,7 @@ use crate::endpoint::private_api;
 use crate::http::reply::Reply;
 use crate::http::request::{Head, UnreadBody};
 use crate::platform::db::PoolKind;
+use crate::platform::db::share_holder::run_for_connector;
 use crate::platform::error::Result;
 
 /// Largest body of the connectors' API in bytes: a provider's report, with room.
@@ -65,6 +66,8 @@ impl Core {
         let connector = Connector::log_in(self, &head).await?;
         let body = body.read(true).await?;
         let found = private_api::find(self.connectors_api, &head, &body, BODY_BYTES_MAX)?;
-        Ok(private_api::run(self, found, head, body, connector).await)
+        let name = Arc::clone(&connector.name);
+        let running = private_api::run(self, found, head, body, connector);
+        Ok(run_for_connector(name, Box::pin(running)).await)
     }
 }

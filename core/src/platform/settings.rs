@@ -157,7 +157,8 @@ pub struct Database {
     /// the others; further ones wait.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub operator_connections_max: u32,
-    /// Most connections besides for the connectors' API.
+    /// Most connections besides for the connectors' API, of which one connector's calls leave one to
+    /// the others; further ones wait.
     #[schemars(range(min = 2, max = 10_000), extend("x-unit" = "connections"))]
     pub connector_connections_max: u32,
     /// Longest wait for a connection; then the request is answered with 503.

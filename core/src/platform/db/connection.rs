@@ -38,7 +38,7 @@ pub struct Connection {
     meters: Option<PoolMeters>,
     /// Longest wait for a lock, where it is not that of a statement.
     lock_wait_max: Option<Duration>,
-    /// Its permit of the share of its partner or operator.
+    /// Its permit of the share of its partner, operator or connector.
     share: Option<Share<ShareHolder>>,
 }
 

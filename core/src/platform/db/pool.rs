@@ -66,7 +66,7 @@ struct KindPool {
     session: Session,
     /// Time after which a statement's connection is closed.
     deadline: Duration,
-    /// Shares of the partners, or of the operators, where their statements run.
+    /// Shares of the partners, the operators or the connectors, where their statements run.
     shares: Option<Arc<KeyedShares<ShareHolder>>>,
 }
 
@@ -111,7 +111,7 @@ impl Pool {
         let _ = self.0.meters.set(PoolKind::ALL.map(|kind| metrics.pool(kind.as_str())));
     }
 
-    /// A connection of this task's kind, and of the share of its partner or operator.
+    /// A connection of this task's kind, and of the share of its partner, operator or connector.
     ///
     /// # Errors
     /// When none is free in time, or Postgres is away.
@@ -151,7 +151,7 @@ impl Pool {
         Ok(connection)
     }
 
-    /// A place in the share of this task's partner or operator, if it has one.
+    /// A place in the share of this task's partner, operator or connector, if it has one.
     async fn share(&self) -> Result<Option<Share<ShareHolder>>, Error> {
         let Shared { pools, acquire_timeout, availability, meters, .. } = &*self.0;
         let number = PoolKind::current().number();

@@ -87,15 +87,18 @@ impl PoolKind {
         }
     }
 
-    /// Most of them that one partner, or one operator, holds; `None` where the statements of neither run.
+    /// Most of them that one partner, operator or connector holds; `None` where the statements of none
+    /// run.
     pub(super) fn share_connections_max(self, settings: &settings::Database) -> Option<u32> {
         let most = settings.partner_connections_max;
         match self {
             Self::Requests => Some(most),
             // Always some for the others.
             Self::Logins => Some(most.min(settings.login_connections_max / 2).max(1)),
-            Self::Operators => Some(settings.operator_connections_max.saturating_sub(1).max(1)),
-            Self::Workers | Self::Connectors | Self::Snapshot => None,
+            Self::Operators | Self::Connectors => {
+                Some(self.connections_max(settings).saturating_sub(1).max(1))
+            }
+            Self::Workers | Self::Snapshot => None,
         }
     }
 

@@ -12,22 +12,33 @@ pub(super) enum ShareHolder {
     Partner(ClientId),
     /// By the text that tells them from other operators.
     Operator(Arc<str>),
+    /// By its name.
+    Connector(Arc<str>),
 }
 
 tokio::task_local! {
-    static OPERATOR: Arc<str>;
+    /// The one that a call of a private listener is by.
+    static CALLER: ShareHolder;
 }
 
 /// Runs the work of a call by this operator: its statements hold no more connections than their share.
 pub fn run_for_operator<F: Future>(identity: Arc<str>, work: F) -> impl Future<Output = F::Output> {
-    OPERATOR.scope(identity, work)
+    CALLER.scope(ShareHolder::Operator(identity), work)
+}
+
+/// Runs the work of a call by the connector of this name: as that by an operator.
+pub(crate) fn run_for_connector<F: Future>(
+    name: Arc<str>,
+    work: F,
+) -> impl Future<Output = F::Output> {
+    CALLER.scope(ShareHolder::Connector(name), work)
 }
 
 impl ShareHolder {
     /// The holder that this task works for, if it is known already.
     pub(super) fn current() -> Option<Self> {
-        let operator = OPERATOR.try_with(|identity| Self::Operator(Arc::clone(identity)));
-        operator.ok().or_else(|| tenant::current().map(Self::Partner))
+        let caller = CALLER.try_with(Self::clone);
+        caller.ok().or_else(|| tenant::current().map(Self::Partner))
     }
 }
 
@@ -38,7 +49,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_call_holds_connections_of_its_operator_and_a_request_of_its_partner() {
+    async fn a_call_holds_connections_of_its_caller_and_a_request_of_its_partner() {
         let current = async || ShareHolder::current();
         assert_eq!(current().await, None);
         let partner = ClientId::from(Uuid::nil());
@@ -46,5 +57,7 @@ mod tests {
         assert_eq!(of_request, Some(ShareHolder::Partner(partner)));
         let of_call = run_for_operator("ada".into(), current()).await;
         assert_eq!(of_call, Some(ShareHolder::Operator("ada".into())));
+        let of_call = run_for_connector("ada".into(), current()).await;
+        assert_eq!(of_call, Some(ShareHolder::Connector("ada".into())));
     }
 }

@@ -27,16 +27,21 @@ async fn lock(context: &TestContext, statement: &'static str) -> Transaction<'st
     somebody
 }
 
+/// A report that its connector lives.
+fn health(number: i64) -> Value {
+    let id = format!("h{number}");
+    json!({"id": id, "kind": "health", "occurredAt": "2026-03-01T12:00:00Z"})
+}
+
 #[tokio::test]
 async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
     let (context, cards) = start().await;
+    let bank = Connector::new(&context, "bank", &["payment.create"]).await;
     let connections = i64::from(context.core().settings.database.connector_connections_max);
     let somebody = lock(&context, "lock table connector_event in access exclusive mode").await;
-    let health = |number: i64| {
-        let id = format!("h{number}");
-        json!({"id": id, "kind": "health", "occurredAt": "2026-03-01T12:00:00Z"})
-    };
-    let waiting = join_all((0..connections).map(|number| cards.event(health(number))));
+    // A connector leaves one to the others.
+    let of = |number: i64| if number == 0 { &bank } else { &cards };
+    let waiting = join_all((0..connections).map(|number| of(number).event(health(number))));
     let operators = async {
         until_locks_are_awaited(context.db(), connections).await;
         let rotate = json!({"overlapSeconds": 0});
@@ -49,6 +54,26 @@ async fn calls_of_a_connector_that_wait_leave_operators_their_connections() {
         answer.assert_status(200);
     }
     cards.event(health(connections)).await.assert_status(401);
+}
+
+#[tokio::test]
+async fn calls_of_a_connector_that_wait_leave_other_connectors_their_connections() {
+    let (context, cards) = start().await;
+    let bank = Connector::new(&context, "bank", &["payment.create"]).await;
+    let connections = i64::from(context.core().settings.database.connector_connections_max);
+    let somebody = lock(&context, "lock table connector_event in access exclusive mode").await;
+    // More than there are connections: those beyond the share wait for it.
+    let waiting = join_all((0..=connections).map(|number| cards.event(health(number))));
+    let others = async {
+        until_locks_are_awaited(context.db(), connections - 1).await;
+        let called = bank.call(Method::GET, "/connectors/v1/openapi.json", json!({}));
+        called.await.assert_status(200);
+        somebody.rollback().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(waiting, others);
+    for answer in answers {
+        answer.assert_status(200);
+    }
 }
 
 #[tokio::test]
