@@ -193,17 +193,17 @@ pub async fn commit_once_awaited(db: &PgPool, tx: Transaction<'_, Postgres>) {
 
 /// Waits until so many wait for locks in this database.
 pub async fn until_locks_are_awaited(db: &PgPool, by: i64) {
-    until("locks are waited for", SOON, async || {
-        let waiting: i64 = sqlx::query_scalar(
-            "select count(*) from pg_stat_activity \
-             where datname = current_database() and wait_event_type = 'Lock'",
-        )
-        .fetch_one(db)
-        .await
-        .unwrap();
-        (waiting >= by).then_some(())
-    })
-    .await;
+    until("locks are waited for", SOON, async || (locks_awaited(db).await >= by).then_some(()))
+        .await;
+}
+
+/// Number of this database's statements that wait for a lock.
+pub async fn locks_awaited(db: &PgPool) -> i64 {
+    let waiting = sqlx::query_scalar(
+        "select count(*) from pg_stat_activity \
+         where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    waiting.fetch_one(db).await.unwrap()
 }
 
 /// Makes the first change of a row of this table from now on lose to a deadlock.

@@ -67,7 +67,7 @@ pub struct Policies {
 /// A component by kind and digest.
 type SlotKey = (&'static str, Arc<str>);
 
-/// The code of a component, or the reason that it has none; `None` when it cannot be compiled now.
+/// The code of a component, or the reason that it has none; `None` when it cannot be loaded now.
 type Loaded = Option<Arc<Result<Policy, String>>>;
 
 impl Policies {
@@ -225,18 +225,17 @@ impl Policies {
             return None;
         }
         let work = self.begin_load(slot, db);
-        match tokio::time::timeout(FIRST_USE_WAIT, work).await {
-            Ok(Ok(Ok(code))) => code.and_then(|code| Result::as_ref(&code).ok().cloned()),
-            Ok(Ok(Err(error))) => {
-                tracing::warn!(%error, digest = &*slot.digest, "a policy is not loaded");
-                None
-            }
-            Ok(Err(_)) => None,
-            Err(_) => {
-                tracing::warn!(digest = &*slot.digest, "a policy takes long to load");
-                None
-            }
+        let reason = match tokio::time::timeout(FIRST_USE_WAIT, work).await {
+            Ok(Ok(Ok(code))) => return code.and_then(|code| Result::as_ref(&code).ok().cloned()),
+            Ok(Ok(Err(error))) => error.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it takes long".to_owned(),
+        };
+        if let Some(not_logged) = slot.log_throttle.try_log(now_ms, false) {
+            let digest = &*slot.digest;
+            tracing::warn!(reason, digest, not_logged, "a policy is not loaded");
         }
+        None
     }
 
     /// Loads a component in a task of its own: what nobody waits for any more is there for the next
@@ -247,9 +246,10 @@ impl Policies {
     }
 
     /// Reads and compiles a component, unless it is loaded. `None` when it cannot be compiled now: that
-    /// is logged, and it is tried again after a pause.
+    /// is logged, and it is tried again after a pause. `None`, too, after the failure of a read that this
+    /// has waited for.
     async fn load(&self, slot: &Arc<Slot>, db: &Pool) -> Result<Loaded> {
-        let mut failures = slot.loading.lock().await;
+        let Some(mut failures) = slot.turn().await else { return Ok(None) };
         if let Some(code) = slot.code.load_full() {
             return Ok(Some(code));
         }
@@ -261,10 +261,11 @@ impl Policies {
             &*slot.digest,
         )
         .fetch_one(db)
-        .await?;
+        .await
+        .inspect_err(|_| slot.fail_waiting())?;
         let permit = self.compiles.acquire(usize::try_from(bytes).unwrap_or(usize::MAX)).await;
         let _permit = permit.map_err(|e| Error::internal("compile", e))?;
-        let component = read(db, &slot.digest).await?;
+        let component = read(db, &slot.digest).await.inspect_err(|_| slot.fail_waiting())?;
         let kind = slot.kind.as_str();
         let code = match compile(self.engine.clone(), slot.kind, component).await {
             Ok(policy) => Ok(policy),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use rampart_plugins::Policy;
 use rampart_plugins::contract::PolicyKind;
+use tokio::sync::{Mutex, MutexGuard};
 
+use super::log_throttle::LogThrottle;
 use crate::platform::clock::Clock;
 use crate::platform::error::Result;
 
@@ -25,7 +27,10 @@ pub struct Slot {
     /// True once the component was compiled or refused, also while its code is not loaded.
     tried: AtomicBool,
     /// One loads it, others wait. The number of failures in a row that say nothing of the component.
-    pub(super) loading: tokio::sync::Mutex<u32>,
+    loading: Mutex<u32>,
+    /// Number of reads that have failed.
+    failed_reads: AtomicU64,
+    pub(super) log_throttle: LogThrottle,
     /// Monotonic nanoseconds before which it is not tried again; zero without such a failure.
     retry_at_ns: AtomicU64,
     /// Monotonic milliseconds of the last call.
@@ -40,7 +45,9 @@ impl Slot {
             digest,
             code: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
-            loading: tokio::sync::Mutex::default(),
+            loading: Mutex::default(),
+            failed_reads: AtomicU64::new(0),
+            log_throttle: LogThrottle::default(),
             retry_at_ns: AtomicU64::new(0),
             used_ms: AtomicU64::new(0),
         }
@@ -58,6 +65,19 @@ impl Slot {
         self.code.store(Some(code));
         self.tried.store(true, Ordering::Release);
         self.retry_at_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// The turn to load it, with the number of failures. `None` if a read fails meanwhile: the next would
+    /// hardly fare better, and those that wait would make one after the other.
+    pub(super) async fn turn(&self) -> Option<MutexGuard<'_, u32>> {
+        let before = self.failed_reads.load(Ordering::Relaxed);
+        let turn = self.loading.lock().await;
+        (self.failed_reads.load(Ordering::Relaxed) == before).then_some(turn)
+    }
+
+    /// Fails all that wait for the turn, because a read has failed.
+    pub(super) fn fail_waiting(&self) {
+        self.failed_reads.fetch_add(1, Ordering::Relaxed);
     }
 
     /// True until the component has been compiled or refused once.

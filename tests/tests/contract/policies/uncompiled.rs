@@ -1,9 +1,13 @@
-//! Components that an edge could not compile.
+//! Components that an edge could not compile, or not read.
 
 use std::fs;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
+use futures::future::join_all;
+use rampart_core::platform::settings::Settings;
+use rampart_tests::cluster::locks_awaited;
+use sqlx::raw_sql;
 
 use super::*;
 
@@ -52,11 +56,15 @@ impl Ground {
     }
 
     async fn partner_fee(&self) -> String {
-        let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
-            "fiatAmount": 100, "countryCode": "DE"});
-        let quote = self.there.post("/api/v1/buy/quote", body).await;
-        quote.assert_status(200).json()["partnerFee"].to_string()
+        partner_fee(&self.there).await
     }
+}
+
+async fn partner_fee(partner: &Partner) -> String {
+    let body = json!({"currencyPair": "BTC-EUR", "paymentMethod": "bankTransfer",
+        "fiatAmount": 100, "countryCode": "DE"});
+    let quote = partner.post("/api/v1/buy/quote", body).await;
+    quote.assert_status(200).json()["partnerFee"].to_string()
 }
 
 impl Drop for Ground {
@@ -108,4 +116,22 @@ async fn a_component_that_was_refused_at_a_load_serves_once_it_is_uploaded_again
     ground.copy();
     assert_eq!(push(edge, FEE, "tiered-fee").await.assert_status(200).json()["version"], 2);
     assert_eq!(ground.partner_fee().await, "1.5");
+}
+
+#[tokio::test]
+async fn a_read_that_fails_is_not_made_again_by_each_call_that_waits_for_it() {
+    let (context, acme) = with_acme().await;
+    push(&context, FEE, "tiered-fee").await.assert_status(200);
+    // Shorter than a call waits for a policy.
+    let limit = |settings: &mut Settings| settings.database.worker_statement_timeout_ms = 3_000;
+    let edge = context.edge_with(limit).await;
+    let there = acme.at(&edge);
+    let mut somebody = context.db().begin().await.unwrap();
+    let lock = "lock table policy_component in access exclusive mode";
+    raw_sql(lock).execute(&mut *somebody).await.unwrap();
+    let fees = join_all((0..4).map(|_| partner_fee(&there))).await;
+    assert_eq!(fees, ["0"; 4], "the built-in fee");
+    assert_eq!(locks_awaited(context.db()).await, 0);
+    somebody.rollback().await.unwrap();
+    assert_eq!(partner_fee(&there).await, "1.5");
 }
