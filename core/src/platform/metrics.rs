@@ -223,6 +223,8 @@ families! {
     mail_attempts: IntCounterVec "rampart_mail_attempts_total" ["outcome"];
     /// Failed logins of operators, by cause: missing, wrong, limited.
     operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
+    /// Calls of connectors without a token that proves one, by cause: missing, wrong, limited.
+    connector_login_failures: IntCounterVec "rampart_connector_login_failures_total" ["cause"];
     /// Calls with the break-glass token of the configuration: each is an alarm.
     operator_break_glass: IntCounterVec "rampart_operator_break_glass_total" [];
     /// Connections of all pools, by state.

@@ -122,13 +122,21 @@ async fn an_address_with_too_many_wrong_tokens_is_given_the_seconds_to_wait() {
     let context = TestContext::start().await;
     let cards = Connector::new(&context, "cards", &["payment.create"]).await;
     let stranger = cards.with_token("guess");
+    let mut wrong = 0;
     let limited = loop {
         let answer = stranger.call(Method::GET, "/connectors/v1/openapi.json", json!({})).await;
         if answer.status() != 401 {
             break answer;
         }
+        wrong += 1;
     };
     assert_eq!(limited.assert_status(429).header("retry-after"), Some("1"));
+    let metrics = context.core().metrics_text();
+    for (cause, failures) in [("missing", 0), ("wrong", wrong), ("limited", 1)] {
+        let line =
+            format!("rampart_connector_login_failures_total{{cause=\"{cause}\"}} {failures}\n");
+        assert!(metrics.contains(&line), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -74,11 +74,14 @@ impl Connector {
         let ProofFailures { by_address, known } = &core.connector_failures;
         let (address, now) = (network(head.peer), core.clock.monotonic_ns());
         let bucket = by_address.bucket(address);
+        let count =
+            |cause: &str| core.metrics.connector_login_failures.with_label_values(&[cause]).inc();
         let limited = |decision| {
+            count("limited");
             Error::from(Denial::rate_limited("too many wrong tokens from this address", decision))
         };
-        let token = head.header("authorization").and_then(bearer);
-        let token = token.filter(|token| token.starts_with(TOKEN_PREFIX));
+        let given = head.header("authorization").and_then(bearer);
+        let token = given.filter(|token| token.starts_with(TOKEN_PREFIX));
         let shown = token.map(|token| (address, sha256(token)));
         let is_known = shown.is_some_and(|shown| known.get(&shown).is_some());
         let decision = bucket.peek(FAILURES, now);
@@ -99,9 +102,11 @@ impl Connector {
         if !decision.allowed {
             return Err(limited(decision));
         }
+        let cause = if given.is_some() { "wrong" } else { "missing" };
+        count(cause);
         let (peer, request_id) = (head.peer, &*head.request_id);
         let trace_id = TraceScope::current().trace_id();
-        tracing::warn!(%peer, request_id, trace_id, "a connector could not be proven");
+        tracing::warn!(%peer, request_id, trace_id, cause, "a connector could not be proven");
         let reason = "the connector's token is missing or wrong";
         Err(Denial::new(StatusCode::UNAUTHORIZED, reason).into())
     }

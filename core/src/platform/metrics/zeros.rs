@@ -62,7 +62,7 @@ impl Metrics {
         for counter in plain {
             counter.with_label_values::<&str>(&[]).inc_by(0);
         }
-        let by_cause: [(_, &[&str]); 12] = [
+        let by_cause: [(_, &[&str]); 13] = [
             (&self.log_lines_dropped, &["access", "diagnostic"]),
             (&self.orders, &EVENTS),
             (&self.callback_attempts, &DELIVERED),
@@ -75,6 +75,7 @@ impl Metrics {
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
             (&self.ocsp_fetches, &FETCHED),
             (&self.operator_login_failures, &["missing", "wrong", "limited"]),
+            (&self.connector_login_failures, &["missing", "wrong", "limited"]),
         ];
         for (counter, causes) in by_cause {
             for cause in causes {
