@@ -221,7 +221,8 @@ families! {
     /// Attempts to send a mail, by outcome: sent, rejected (for good), deferred (it may be taken later),
     /// unavailable (the server gives no answer, or takes no mail).
     mail_attempts: IntCounterVec "rampart_mail_attempts_total" ["outcome"];
-    /// Failed logins of operators, by cause: missing, wrong, limited.
+    /// Failed logins of operators, by cause: missing, wrong, limited, forbidden (to a person whom the
+    /// provider has proven), provider (it cannot be asked).
     operator_login_failures: IntCounterVec "rampart_operator_login_failures_total" ["cause"];
     /// Calls of connectors without a token that proves one, by cause: missing, wrong, limited.
     connector_login_failures: IntCounterVec "rampart_connector_login_failures_total" ["cause"];

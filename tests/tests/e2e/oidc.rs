@@ -206,6 +206,8 @@ async fn who_has_no_role_or_is_disabled_here_gets_no_session() {
     assert_eq!(log_in("bob").await.0, 403);
     let token = provider.token("rampart", "bob").await;
     assert_eq!(call(&edge, &token, "/admin/v1/partners").await.0, 403);
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    assert!(metrics.contains(r#"rampart_operator_login_failures_total{cause="forbidden"} 3"#));
 }
 
 #[tokio::test]
@@ -217,5 +219,7 @@ async fn a_provider_that_is_away_stops_no_token_of_an_operators_own() {
     assert_eq!(call(&edge, &token, "/admin/v1/partners").await.0, 503);
     let mut browser = OperatorBrowser::new(&edge);
     assert_eq!(browser.open("/console/login").await.status(), 503);
+    let metrics = edge.ops("/metrics").await.text().to_owned();
+    assert!(metrics.contains(r#"rampart_operator_login_failures_total{cause="provider"} 2"#));
     edge.admin(http::Method::GET, "/admin/v1/partners", json!({})).await.assert_status(200);
 }

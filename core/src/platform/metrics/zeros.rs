@@ -20,6 +20,8 @@ const FETCHED: [&str; 9] = [
     "unknown",
     "expired",
 ];
+/// Causes of failed logins of operators.
+const OPERATOR_LOGINS: [&str; 5] = ["missing", "wrong", "limited", "forbidden", "provider"];
 /// Outcomes of attempts to deliver.
 const DELIVERED: [&str; 9] = [
     "delivered",
@@ -74,7 +76,7 @@ impl Metrics {
             (&self.requests_shed, &["total", "address", "partner", "memory", "sender_memory"]),
             (&self.telemetry_dropped, &["queue_full", "collector_away", "rejected"]),
             (&self.ocsp_fetches, &FETCHED),
-            (&self.operator_login_failures, &["missing", "wrong", "limited"]),
+            (&self.operator_login_failures, &OPERATOR_LOGINS),
             (&self.connector_login_failures, &["missing", "wrong", "limited"]),
         ];
         for (counter, causes) in by_cause {

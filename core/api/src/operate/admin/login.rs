@@ -51,7 +51,7 @@ impl Operator {
             (Some(token), Some(provider)) if Provider::is_token(token) => {
                 let proven = provider.prove(&core.clock, token).await;
                 let person = proven.map_err(|refusal| attempt.refuse(&refusal))?;
-                Some(admit(core, &person).await?)
+                Some(admit(core, head, &person).await?)
             }
             (Some(token), _) => Self::of_token(core, token).await?,
             (None, _) => Session::of(core, head).await?.map(|session| session.operator),
@@ -166,10 +166,7 @@ impl<'a> Attempt<'a> {
         if !decision.allowed {
             return Err(limited(core, decision));
         }
-        let (peer, request_id) = (head.peer, &*head.request_id);
-        let trace_id = TraceScope::current().trace_id();
-        tracing::warn!(%peer, request_id, trace_id, cause, "an operator could not log in");
-        core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
+        record(core, head, cause);
         Ok(())
     }
 
@@ -179,20 +176,29 @@ impl<'a> Attempt<'a> {
             tracing::info!(reason, "the provider's proof of an operator does not count");
             return self.fail("wrong");
         }
-        refused(refusal)
+        refused(self.core, self.head, refusal)
     }
 }
 
+/// Counts and logs a login that has failed.
+fn record(core: &Core, head: &Head, cause: &'static str) {
+    let (peer, request_id) = (head.peer, &*head.request_id);
+    let trace_id = TraceScope::current().trace_id();
+    tracing::warn!(%peer, request_id, trace_id, cause, "an operator could not log in");
+    core.metrics.operator_login_failures.with_label_values(&[cause]).inc();
+}
+
 /// The answer to a refusal that is no guess at a token.
-fn refused(refusal: &Refusal) -> Error {
+fn refused(core: &Core, head: &Head, refusal: &Refusal) -> Error {
     match refusal {
         Refusal::Invalid(reason) => Denial::new(StatusCode::UNAUTHORIZED, *reason).into(),
         Refusal::WrongCode => {
             let reason = "the provider did not take the code of this login: begin it again";
             Denial::new(StatusCode::UNAUTHORIZED, reason).into()
         }
-        Refusal::NotPermitted { sentence, .. } => forbidden(sentence),
+        Refusal::NotPermitted { sentence, .. } => forbidden(core, head, sentence),
         Refusal::Unavailable(_) => {
+            core.metrics.operator_login_failures.with_label_values(&["provider"]).inc();
             let reason = "the provider of logins cannot be asked; a token of your own still works";
             Denial::new(StatusCode::SERVICE_UNAVAILABLE, reason).into()
         }
@@ -204,7 +210,7 @@ fn refused(refusal: &Refusal) -> Error {
 ///
 /// # Errors
 /// 403.
-async fn admit(core: &Core, person: &Person) -> Result<Operator> {
+async fn admit(core: &Core, head: &Head, person: &Person) -> Result<Operator> {
     let known = sqlx::query!(
         r#"
         select exists (select from operator where disabled_at is not null and (name = $2
@@ -218,7 +224,7 @@ async fn admit(core: &Core, person: &Person) -> Result<Operator> {
     .fetch_one(&core.db)
     .await?;
     if known.disabled {
-        return Err(forbidden(&format!("{} is disabled here", person.name)));
+        return Err(forbidden(core, head, &format!("{} is disabled here", person.name)));
     }
     if !known.named {
         sqlx::query!(
@@ -233,7 +239,9 @@ async fn admit(core: &Core, person: &Person) -> Result<Operator> {
     Ok(Operator::proven(person))
 }
 
-fn forbidden(sentence: &str) -> Error {
+/// The answer to a person whom the provider has proven, and who may do nothing here.
+fn forbidden(core: &Core, head: &Head, sentence: &str) -> Error {
+    record(core, head, "forbidden");
     Denial::new(StatusCode::FORBIDDEN, sentence.to_owned()).into()
 }
 

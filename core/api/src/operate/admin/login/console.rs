@@ -52,7 +52,7 @@ pub(in crate::operate) async fn answer(core: &Core, head: &Head) -> Result<Optio
 /// The session of a request by a page of our own.
 async fn session(core: &Core, head: &Head) -> Result<Session> {
     check_origin(head)?;
-    let attempt = Attempt::begin(core, head)?;
+    let attempt = Attempt::begin_with(core, head, Session::cookie(core, head))?;
     match Session::of(core, head).await? {
         Some(session) => Ok(session),
         None => Err(attempt.fail("missing")),
@@ -71,7 +71,7 @@ fn show(session: &Session) -> Result<Reply> {
 async fn begin(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> {
     let begun =
         provider.begin_login(&core.clock, &redirect_uri(core), PENDING_SECONDS.into()).await;
-    let PendingLogin { url, state } = begun.map_err(|refusal| refused(&refusal))?;
+    let PendingLogin { url, state } = begun.map_err(|refusal| refused(core, head, &refusal))?;
     let mut state = serde_json::to_value(state).map_err(|e| Error::internal("keep a login", e))?;
     state["page"] = asked_page::carried(FOLDER, head).into();
     let sealed = core.keys.seal(&core.clock, CONTEXT, state.to_string().as_bytes())?;
@@ -89,7 +89,7 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
     // can be a guess, which counts.
     let Some((pending, page)) = pending(core, head) else {
         let reason = "the login was not begun in this browser, or long ago";
-        return Err(refused(&Refusal::Invalid(reason)));
+        return Err(refused(core, head, &Refusal::Invalid(reason)));
     };
     let query = head.query.as_deref().unwrap_or_default();
     let proven = provider.finish_login(&core.clock, &pending, query, &redirect_uri(core)).await;
@@ -106,10 +106,10 @@ async fn finish(core: &Core, provider: &Provider, head: &Head) -> Result<Reply> 
                 Refusal::WrongCode => attempt.count("wrong")?,
                 Refusal::NotPermitted { .. } | Refusal::Unavailable(_) => {}
             }
-            return Err(refused(&refusal));
+            return Err(refused(core, head, &refusal));
         }
     };
-    let operator = admit(core, &person).await?;
+    let operator = admit(core, head, &person).await?;
     end_lost_roles(core, &person.identity, &person.roles).await?;
     let seconds = provider.session_seconds();
     let session = NewSession { operator: &operator, token_digest: None, seconds };
