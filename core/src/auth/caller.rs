@@ -1,6 +1,7 @@
 //! The authenticated caller of an endpoint. Receiving one is the permission check, and it carries the
 //! tenant: statements take `client_id` from here, never from the request.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::Core;
@@ -9,6 +10,7 @@ use crate::http::Surface;
 use crate::http::request::Input;
 use crate::platform::db::tenant;
 use crate::platform::error::{Code, Error, Result};
+use crate::platform::network::surrounding_network;
 use crate::tenancy::tenants::{ApiKey, Tenant};
 use crate::trading::catalogue::Catalogue;
 use rampart_types::{ClientId, UserId, UserKey};
@@ -53,14 +55,28 @@ impl Client {
         Some(Self {
             tenant: Arc::clone(tenant),
             catalogue: Arc::clone(&snapshot.catalogue),
-            credential: Credential::Page,
+            credential: Credential::Page { network: None },
             request_id: request_id.into(),
         })
     }
 
     /// True if the URL of a page names the client, which has proven nothing itself.
     pub(crate) fn is_of_page(&self) -> bool {
-        matches!(self.credential, Credential::Page)
+        matches!(self.credential, Credential::Page { .. })
+    }
+
+    /// The client of a page that a visitor at this address has opened.
+    pub(crate) fn visited_from(self, peer: IpAddr) -> Self {
+        let network = Some(surrounding_network(peer));
+        Self { credential: Credential::Page { network }, ..self }
+    }
+
+    /// The network that the visitor of its page is in, /24 in IPv4 and /48 in IPv6, where it is known.
+    pub(crate) fn visitor_network(&self) -> Option<IpAddr> {
+        match self.credential {
+            Credential::Page { network } => network,
+            Credential::Token | Credential::ApiKey(_) => None,
+        }
     }
 
     /// True if the client authenticated with an API key (and then must name its user where required).
@@ -77,7 +93,10 @@ pub enum Credential {
     /// An API key.
     ApiKey(Arc<ApiKey>),
     /// None: the URL of a page names the client, whoever has it.
-    Page,
+    Page {
+        /// That of the visitor, where it is known.
+        network: Option<IpAddr>,
+    },
 }
 
 /// The user credential that an endpoint requires: `User-Authorization`, `User-Identifier`, or both.

@@ -26,6 +26,9 @@ const MAIL_QUOTA: Quota = Quota::new(5, 3_600, 5);
 /// Limit of attempts with the codes mailed to one address, whichever code it is: ten at once, then
 /// one an hour, so that one address of 26,000 falls in a day.
 const EMAIL_CODE_QUOTA: Quota = Quota::new(24, 86_400, 10);
+/// The part of what a client's visitors have together that those of one network have, /24 in IPv4 and /48
+/// in IPv6: one in so many, and no less than for one address.
+const VISITOR_PARTS: u32 = 4;
 /// Limit of forms for a forgotten password from one network, /24 in IPv4 and /48 in IPv6, at one client:
 /// a part of what all networks have together.
 const FORGOTTEN_QUOTA: Quota = Quota::new(10, 60, 10);
@@ -76,6 +79,7 @@ impl Askers {
 pub struct Attempts {
     by_email: KeyedGcra<([u8; 32], Quota)>,
     by_client: KeyedGcra<(ClientId, Askers, Quota)>,
+    visitors: KeyedGcra<(ClientId, IpAddr, Quota)>,
     forgotten: KeyedGcra<(ClientId, IpAddr)>,
     mails: KeyedGcra<[u8; 32]>,
 }
@@ -85,6 +89,7 @@ impl Default for Attempts {
         Self {
             by_email: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             by_client: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            visitors: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             forgotten: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             mails: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
         }
@@ -171,8 +176,9 @@ impl Attempts {
         admit(core, client, &shared_bucket::take(core, &day, DAY_QUOTA).await?)
     }
 
-    /// Counts an attempt by its own bucket and then by the client's. One that its own refuses takes
-    /// nothing from the client's: guesses at one address would keep everybody else out.
+    /// Counts an attempt by its own bucket, by that of the visitor's network, and then by the client's. One
+    /// that is refused takes nothing from what follows: guesses at one address, or from one network, would
+    /// keep everybody else out.
     async fn count_named(
         &self,
         core: &Core,
@@ -184,9 +190,18 @@ impl Attempts {
         let by_client = sha256(&format!("{}/{}", askers.as_str(), client.id()));
         let rates = &client.tenant.rates;
         let (own, all) = (rates.login, rates.client_login);
+        let (network, part) = (client.visitor_network(), all.divided(VISITOR_PARTS).or_faster(own));
         admit(core, client, &self.by_email.take((login, own), own, now))?;
+        if let Some(network) = network {
+            let visitors = (client.id(), network, part);
+            admit(core, client, &self.visitors.take(visitors, part, now))?;
+        }
         admit(core, client, &self.by_client.take((client.id(), askers, all), all, now))?;
         admit(core, client, &shared_bucket::take(core, &login, own).await?)?;
+        if let Some(network) = network {
+            let visitors = sha256(&format!("visitors-network/{}/{network}", client.id()));
+            admit(core, client, &shared_bucket::take(core, &visitors, part).await?)?;
+        }
         admit(core, client, &shared_bucket::take(core, &by_client, all).await?)
     }
 

@@ -26,7 +26,8 @@ pub struct RateLimits {
     /// e-mail address and network (/24 in IPv4, /48 in IPv6), beside 60 a minute per e-mail address.
     pub login: Quota,
     /// Login, reset-password and exists, for all addresses of a client: `ratelimit.login` if that is
-    /// more. Its pages have as much besides, and so has the page for a forgotten password.
+    /// more. Its pages have as much besides, a quarter of it for one network (/24 in IPv4, /48 in IPv6),
+    /// and so has the page for a forgotten password.
     pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,

@@ -6,6 +6,8 @@
 //! one that was mailed goes on at its step, and so does a step that first needs a sign-in. Once the
 //! order stands, each leads to its payment.
 
+use std::net::IpAddr;
+
 use http::{Method, StatusCode};
 use maud::{Markup, html};
 use url::form_urlencoded;
@@ -117,6 +119,7 @@ pub struct Link {
     /// Sealed step to go on with.
     resume: Option<String>,
     request_id: String,
+    peer: IpAddr,
     texts: Texts,
 }
 
@@ -129,6 +132,7 @@ impl Link {
             identifier: member("identifier"),
             resume: member("resume"),
             request_id: input.head.request_id.clone(),
+            peer: input.head.peer,
             texts: Texts::of(input),
         }
     }
@@ -143,7 +147,8 @@ impl Link {
 
     async fn checkout(&self, core: &Core) -> Result<Option<Checkout>> {
         let sealed = self.identifier.as_deref();
-        Checkout::find(core, &self.session, sealed, &self.request_id).await
+        let found = Checkout::find(core, &self.session, sealed, &self.request_id).await?;
+        Ok(found.map(|found| found.visited_from(self.peer)))
     }
 
     /// The step that the link names; an inner `None` if that cannot be used.

@@ -1,5 +1,7 @@
 //! A stored checkout: its offer's terms, as the page shows and uses them.
 
+use std::net::IpAddr;
+
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 
@@ -55,6 +57,11 @@ pub(super) struct Bought {
 }
 
 impl Checkout {
+    /// The same, on a page that a visitor at this address has opened.
+    pub(super) fn visited_from(self, peer: IpAddr) -> Self {
+        Self { client: self.client.visited_from(peer), ..self }
+    }
+
     /// The checkout of a link; `None` if the link is invalid, the identifier in it is not the
     /// checkout's, or its partner is deleted or suspended.
     pub(super) async fn find(

@@ -164,6 +164,7 @@ impl VerifiedUrl {
         signer: ClientId,
     ) -> Option<Self> {
         let client = Client::for_page(core, signer, &signed_url.request_id)?;
+        let client = client.visited_from(signed_url.peer);
         let query = Fields::of_query(Some(claimed.signed));
         let text = |name| query.value(name).and_then(|value| value.as_str());
         let identifier = match text("identifier") {

@@ -1,6 +1,8 @@
 //! A partner's invitation of a user: its identifier of the user and a return URL, sealed into the
 //! URL of a page, so that it can be neither read nor forged.
 
+use std::net::IpAddr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -88,6 +90,7 @@ pub struct Link {
     region: String,
     session: String,
     request_id: String,
+    peer: IpAddr,
     /// The reader's, as [`device::named`] has it.
     device: Option<String>,
     pub(super) texts: Texts,
@@ -97,16 +100,17 @@ impl Link {
     /// Reads the path `/{region}/…/{session}`.
     pub(super) fn read(input: &Input) -> Self {
         let param = |name| input.param(name).to_owned();
-        let request_id = input.head.request_id.clone();
+        let (request_id, peer) = (input.head.request_id.clone(), input.head.peer);
         let device = input.head.header("user-agent").and_then(device::named);
         let texts = Texts::of(input);
-        Self { region: param("region"), session: param("session"), request_id, device, texts }
+        Self { region: param("region"), session: param("session"), request_id, peer, device, texts }
     }
 
     /// Opens the invitation; `None` when it is invalid or the region is not served.
     pub(super) fn open(&self, core: &Core) -> Option<(Client, Invitation)> {
         let (client, invitation) = Invitation::open(core, &self.session, &self.request_id)?;
-        client.catalogue.page_regions.contains(&self.region).then_some((client, invitation))
+        let is_served = client.catalogue.page_regions.contains(&self.region);
+        is_served.then(|| (client.visited_from(self.peer), invitation))
     }
 
     /// The page of the invitation, or that of a dead link.

@@ -1,6 +1,6 @@
 //! The ways to a new password: from each sign-in, and from a link that does not work any more. What a
 //! new password leaves of passkeys, the app and identifiers: nothing, if it is the first proof of the
-//! address.
+//! address. Who tries on a page keeps nobody else out.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -243,6 +243,21 @@ async fn strangers_at_the_page_keep_nobody_from_logging_in() {
     visit.user.log_in().await;
     let asked = json!({"emailAddress": "bob@mail.example.com"});
     visit.partner.post("/api/v1/user/reset-password", asked).await.assert_status(200);
+    let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
+    visit.submit(form).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn visitors_of_one_network_keep_no_other_from_signing_in() {
+    let visit = Visit::start().await;
+    let mut limited = 0;
+    for number in 0..70 {
+        let form = format!("action=log-in&email=n{number}%40mail.example.com&password=guessed-it");
+        let tried = visit.partner.anonymous(Method::POST, &visit.path).body(form);
+        let answer = tried.from([192, 0, 2, 1].into()).send().await;
+        limited += usize::from(answer.status() == 429);
+    }
+    assert_ne!(limited, 0);
     let form = "action=log-in&email=ada%40mail.example.com&password=password-of-ada";
     visit.submit(form).await.assert_status(200);
 }
