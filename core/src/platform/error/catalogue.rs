@@ -104,7 +104,7 @@ catalogue! {
     LocaleInvalid "ER099" 400: "The locale is invalid.", "Use a language of nl, en, de, fr and es, with any region.";
     AnswersMalformed "ER100" 400: "The answers are missing or malformed.", "Send a list of objects with key and answer.";
     AnswerInvalid "ER101" 400: "An answer is not one of the question's options.", "Use the options that the questions endpoint lists.";
-    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length or wrong characters.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
+    UserIdentifierLengthInvalid "ER102" 400: "The user identifier has a wrong length or wrong characters.", "Send 36 to 255 letters and digits; a UUID with dashes is not alphanumeric.";
     CurrencyMissing "ER109" 400: "The currency is missing.", "Send an ISO 4217 code.";
     IbanEmpty "ER113" 400: "The IBAN is empty.", "Send the IBAN.";
     CurrencyUnsupported "ER114" 400: "The currency is not supported.", "Use a supported fiat currency.";
@@ -198,7 +198,7 @@ catalogue! {
     UserIdentifierEmpty "ER704" 400: "The user identifier is empty.", "Send the identifier in User-Identifier.";
     UserIdentifierNotLinked "ER705" 400: "The user identifier is not linked to a user.", "Register or link the identifier first.";
     UserIdentifierTaken "ER706" 400: "The user identifier is used already.", "Use a unique identifier.";
-    UserIdentifierMalformed "ER707" 400: "The user identifier is malformed.", "Send 36 to 255 letters and digits; the dashes of a UUID are neither.";
+    UserIdentifierMalformed "ER707" 400: "The user identifier is malformed.", "Send 36 to 255 letters and digits; a UUID with dashes is not alphanumeric.";
     DocumentPendingReview "ER708" 400 retryable: "A document for this side is pending review or verified.", "Wait for the review; a verified side needs no other document.";
     UserNotFound "ER709" 400: "The user was not found or is deleted.", "Register the user again.";
     ClientTokenInvalid "ER800" 400: "The authorization token is invalid.", "Authenticate again.";
