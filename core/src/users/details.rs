@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use super::account::Account;
 use super::documents::{self, Document};
 use super::personal_data::PersonalData;
 use super::website_region::WebsiteRegion;
@@ -61,15 +62,16 @@ impl Details {
         self.password = None;
     }
 
-    /// Completes half a region by the user's stored one; ER084 in `refusal` where they do not fit.
+    /// Completes half a region by what is known of the user; ER084 in `refusal` where they do not fit.
     pub(super) fn complete_region(
         &mut self,
         client: &Client,
-        known: Option<&str>,
+        known: &Account,
         refusal: &mut Refusal,
     ) {
         let Some(region) = self.region.take() else { return };
-        match region.complete(client, known) {
+        let residence = self.country.map(Country::as_str).or(known.country.as_deref());
+        match region.complete(client, known.region.as_deref(), residence) {
             Ok(region) => self.region = Some(region),
             Err(violation) => refusal.add_violation(violation),
         }
@@ -150,7 +152,7 @@ pub(super) fn read(
             }),
             FormKind::Registration | FormKind::Page => None,
         },
-        region: WebsiteRegion::read(fields, client, form == FormKind::Change),
+        region: region(fields, form, client, country),
         is_business: is_business.or(describes_business.then_some(true)),
         privacy_agreement: fields.optional("privacyAgreement", Code::RequestMalformed, flag),
         newsletter: fields.optional("newsletterSubscription", Code::RequestMalformed, flag),
@@ -193,6 +195,23 @@ fn country(fields: &mut Fields<'_>, form: FormKind, client: &Client) -> Option<C
         fields.refuse_member(Code::CountryMissing, "country");
     }
     client.tenant.country(fields, "country")
+}
+
+/// The region of the website. In a registration, half of one is completed by the country of residence;
+/// a change of it waits for the stored one.
+fn region(
+    fields: &mut Fields<'_>,
+    form: FormKind,
+    client: &Client,
+    country: Option<Country>,
+) -> Option<WebsiteRegion> {
+    let region = WebsiteRegion::read(fields, client)?;
+    match form {
+        FormKind::Change => Some(region),
+        FormKind::Registration | FormKind::Page => {
+            region.suggested(client, country.map(Country::as_str)).map(WebsiteRegion::Whole)
+        }
+    }
 }
 
 /// ER053 when it is missing or empty, ER102 when it is malformed.

@@ -81,7 +81,11 @@ const fn members(form: FormKind) -> [Member; COUNT] {
         optional("addressNo", NUMBER, "The house number."),
         optional("postalCode", NUMBER, "The postal code."),
         optional("city", LINE, "The city."),
-        optional("websiteCountry", COUNTRY, "With `websiteLanguage`, one of `supportedRegions`."),
+        optional(
+            "websiteCountry",
+            COUNTRY,
+            "With `websiteLanguage`, one of `supportedRegions`; either alone is completed.",
+        ),
         optional("websiteLanguage", Kind::Matching("^[A-Za-z]{2}$"), "With `websiteCountry`."),
         optional("isBusiness", Kind::Flag, "`true` for a business."),
         optional("privacyAgreement", Kind::Flag, "`true` if the user has agreed."),

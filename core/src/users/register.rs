@@ -335,7 +335,7 @@ async fn update(core: &Core, caller: &ClientAndUser, request: Update) -> Result<
         refusal.add_of_member(Code::ChamberOfCommerceInvalid, "chamberOfCommerce");
     }
     answers::refuse_excess(&known.personal, &personal, &mut refusal);
-    details.complete_region(client, known.region.as_deref(), &mut refusal);
+    details.complete_region(client, &known, &mut refusal);
     let user_update = UserUpdate::start(&mut tx, core, client, user).await?;
     // Before another address is claimed: the proven one hears of both.
     if let Some(hash) = &password_hash {

@@ -21,9 +21,9 @@ pub(super) enum WebsiteRegion {
 }
 
 impl WebsiteRegion {
-    /// Reads both halves or none, each of a supported region (ER081, ER083), and supported together
-    /// (ER084). A change may have one of them. A null beside a half is a half that is wrong.
-    pub(super) fn read(fields: &mut Fields<'_>, client: &Client, is_change: bool) -> Option<Self> {
+    /// Reads what is there of the two halves: each of a supported region (ER081, ER083), and both
+    /// supported together (ER084). A null beside a half is a half that is wrong.
+    pub(super) fn read(fields: &mut Fields<'_>, client: &Client) -> Option<Self> {
         let half = |name| fields.value(name).map(|value| value.as_str().unwrap_or_default());
         let is_sent = |name| fields.member(name) != Member::Absent;
         let half = match (half(LANGUAGE), half(COUNTRY)) {
@@ -44,29 +44,53 @@ impl WebsiteRegion {
             fields.refuse_member(code, half.name());
             return None;
         }
-        if !is_change {
-            fields.refuse_with(Code::WebsiteRegionInvalid, half.name(), "not alone");
-            return None;
-        }
         Some(half)
     }
 
-    /// Completes a half by the other one of the user's stored region.
+    /// Completes a half by the other one of the user's stored region, or without a supported one as
+    /// [`Self::suggested`].
     ///
     /// # Errors
-    /// ER084 where there is none, or the two are not supported together.
-    pub(super) fn complete(self, client: &Client, known: Option<&str>) -> Result<Self, Violation> {
-        if self.locale().is_some() {
-            return Ok(self);
-        }
-        let stored = known.and_then(|known| known.split_once('-'));
-        let (language, country) = match (&self, stored) {
-            (Self::Language(language), Some((_, country))) => (language.as_str(), country),
-            (Self::Country(country), Some((language, _))) => (language, country.as_str()),
-            (Self::Whole(_), _) | (_, None) => return Err(self.refusal("not alone")),
+    /// ER084 where the two halves are not supported together.
+    pub(super) fn complete(
+        &self,
+        client: &Client,
+        known: Option<&str>,
+        residence: Option<&str>,
+    ) -> Result<Self, Violation> {
+        // A page may have kept a region that partners neither know nor may send.
+        let is_supported = |known: &&str| client.catalogue.regions.iter().any(|one| one == *known);
+        let stored = known.filter(is_supported).and_then(|known| known.split_once('-'));
+        let locale = match (self, stored) {
+            (Self::Whole(locale), _) => return Ok(Self::Whole(*locale)),
+            (Self::Language(_) | Self::Country(_), None) => self.suggested(client, residence),
+            (Self::Language(language), Some((_, country))) => {
+                supported(client, WebsiteLocale::new(language, country).ok())
+            }
+            (Self::Country(country), Some((language, _))) => {
+                supported(client, WebsiteLocale::new(language, country).ok())
+            }
         };
-        let locale = supported(client, WebsiteLocale::new(language, country).ok());
         locale.map(Self::Whole).ok_or_else(|| self.refusal("not with the other half as it is"))
+    }
+
+    /// The supported region with what is there: that of the country of residence if there is one, else
+    /// the first one.
+    pub(super) fn suggested(
+        &self,
+        client: &Client,
+        residence: Option<&str>,
+    ) -> Option<WebsiteLocale> {
+        let has_halves = |locale: &WebsiteLocale| match self {
+            Self::Whole(whole) => locale == whole,
+            Self::Language(language) => locale.language().eq_ignore_ascii_case(language),
+            Self::Country(country) => locale.country().as_str().eq_ignore_ascii_case(country),
+        };
+        let regions = client.catalogue.regions.iter();
+        let locales = regions.filter_map(|region| region.parse::<WebsiteLocale>().ok());
+        let fitting: Vec<WebsiteLocale> = locales.filter(has_halves).collect();
+        let own = fitting.iter().find(|locale| residence == Some(locale.country().as_str()));
+        own.or(fitting.first()).copied()
     }
 
     /// The region, if it is whole.

@@ -229,6 +229,23 @@ async fn half_a_region_is_completed_by_the_one_that_is_stored() {
 }
 
 #[tokio::test]
+async fn half_a_region_of_a_user_without_one_is_completed_by_the_country() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    let minimal = json!({"email": "bob@mail.example.com", "country": "BE",
+        "identifier": "b".repeat(36)});
+    acme.post(PATH, minimal).await.assert_status(200);
+    let as_bob = |method, path| {
+        let request = acme.request(method, path);
+        request.header("user-identifier", &"b".repeat(36))
+    };
+    let french = json!({"websiteLanguage": "fr"});
+    as_bob(Method::PATCH, PATH).json(&french).send().await.assert_status(200);
+    let profile = as_bob(Method::GET, INFO).send().await.json();
+    assert_eq!(profile["region"], "fr-be");
+}
+
+#[tokio::test]
 async fn a_change_that_lost_to_a_deadlock_may_be_sent_again() {
     let context = TestContext::start().await;
     let ada = context.partner("acme").await.user("ada").await;

@@ -109,24 +109,48 @@ async fn every_violation_has_its_code() {
     assert_eq!(count, 0);
 }
 
+/// A registration without a region.
+fn without_region(name: &str) -> Value {
+    let mut body = registration(name);
+    for half in ["websiteLanguage", "websiteCountry"] {
+        body.as_object_mut().unwrap().remove(half);
+    }
+    body
+}
+
 #[tokio::test]
-async fn half_a_region_is_none() {
+async fn half_a_region_of_none_is_refused() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
-    for (name, value, code) in [
-        ("websiteLanguage", "xx", "ER081"),
-        ("websiteLanguage", "nl", "ER084"),
-        ("websiteCountry", "JP", "ER083"),
-        ("websiteCountry", "NL", "ER084"),
-    ] {
-        let mut body = registration("ada");
-        for half in ["websiteLanguage", "websiteCountry"] {
-            body.as_object_mut().unwrap().remove(half);
-        }
+    for (name, value, code) in
+        [("websiteLanguage", "xx", "ER081"), ("websiteCountry", "JP", "ER083")]
+    {
+        let mut body = without_region("ada");
         body[name] = value.into();
         let answer = acme.post(PATH, body).await;
         answer.assert_status(400).assert_codes(&[code]);
         assert_eq!(answer.json()["errors"][code]["field"], name);
+    }
+}
+
+#[tokio::test]
+async fn half_a_region_is_completed_by_the_country_or_the_first_one() {
+    let context = TestContext::start().await;
+    let acme = context.partner("acme").await;
+    for (user, country, name, value, region) in [
+        ("ada", "LU", "websiteLanguage", "fr", "fr-lu"),
+        ("bob", "JP", "websiteLanguage", "FR", "fr-be"),
+        ("cas", "NL", "websiteCountry", "CH", "fr-ch"),
+        ("dan", "DE", "websiteCountry", "nl", "nl-nl"),
+    ] {
+        let mut body = without_region(user);
+        body["country"] = country.into();
+        body[name] = value.into();
+        acme.post(PATH, body.clone()).await.assert_status(200);
+        let identifier = body["identifier"].as_str().unwrap();
+        let profile = acme.request(http::Method::GET, "/api/v1/user/info");
+        let profile = profile.header("user-identifier", identifier).send().await;
+        assert_eq!(profile.assert_status(200).json()["region"], region, "{value} in {country}");
     }
 }
 
