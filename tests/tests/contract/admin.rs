@@ -4,6 +4,7 @@ pub(crate) mod table;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::Method;
+use rampart_api::operate::listener;
 use rampart_tests::test_context::TestContext;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 async fn without_the_token_nothing_is_told() {
     let context = TestContext::start().await;
     let head = rampart_tests::test_context::head(Method::GET, "/admin/v1/partners");
-    let reply = context.core().admin(head, bytes::Bytes::new()).await;
+    let reply = listener::answer(context.core(), head, bytes::Bytes::new()).await;
     assert_eq!(reply.status, 401);
     assert!(std::str::from_utf8(&reply.body).unwrap().starts_with(r#"{"error":""#));
 }

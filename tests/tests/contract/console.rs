@@ -21,6 +21,7 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderValue, Method};
+use rampart_api::operate::listener;
 use rampart_core::http::reply::Reply;
 use rampart_core::http::request::Head;
 use rampart_tests::test_context::{TestContext, head};
@@ -118,7 +119,7 @@ impl<'a> Browser<'a> {
             head.headers.insert(*name, value.parse().unwrap());
         }
         // On the heap: unoptimised, a test's calls would not fit on its thread's stack.
-        let reply = Box::pin(self.context.core().admin(head, body)).await;
+        let reply = Box::pin(listener::answer(self.context.core(), head, body)).await;
         for set in reply.headers.get_all(SET_COOKIE) {
             let pair = set.to_str().unwrap().split(';').next().unwrap();
             let (name, value) = pair.split_once('=').unwrap();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::workers;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
@@ -57,7 +58,7 @@ async fn claims_are_a_workers_runs() {
         runs.with_label_values(&["deliveries", outcome]).get()
     };
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(core.work(stopped));
+    let working = tokio::spawn(workers::work(core, stopped));
     let run = async |outcome: &str| {
         until(outcome, SOON, async || (runs(outcome) > 0).then_some(())).await;
     };
@@ -287,7 +288,7 @@ async fn an_edge_at_work_calls_within_a_second_and_stops_when_told() {
     let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     let count = |series: &str| -> usize {
         let metrics = context.core().metrics.render();
         let line = metrics.lines().find_map(|line| line.strip_prefix(series));
@@ -318,7 +319,7 @@ async fn a_burst_does_not_wait_for_the_next_look_at_the_queue() {
     let acme = context.partner("acme").await;
     let host = Receiver::start().await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     let (mut bursts, mut fastest) = (0, Duration::MAX);
     while fastest > BURST_MAX {
         assert!(bursts < BURSTS_MAX, "the fastest of {bursts} bursts took {fastest:?}");

@@ -89,7 +89,7 @@ async fn an_edge_whose_background_work_stands_still_is_degraded() {
     let context = TestContext::start().await;
     let core = context.core();
     let (stop, stopped) = watch::channel(false);
-    let working = tokio::spawn(Arc::clone(core).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(core), stopped));
     until("the mail worker has begun", SOON, async || {
         core.heartbeats.age("mail", context.clock().monotonic_ns())
     })
@@ -125,7 +125,7 @@ async fn a_folder_of_documents_that_cannot_be_used_degrades_an_edge_until_it_can
         TestContext::with(|settings| settings.documents.folder = Some(folder.clone())).await;
     let core = context.core();
     let (stop, stopped) = watch::channel(false);
-    let working = tokio::spawn(Arc::clone(core).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(core), stopped));
     let detail = async || {
         let checks = core.readiness().await.checks;
         checks.into_iter().find(|check| check.name == "documents").unwrap().detail

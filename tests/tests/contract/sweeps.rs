@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use rampart_api::workers;
 use rampart_core::trading::orders::expiry::expire_due;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
@@ -291,7 +292,7 @@ async fn a_sweep_that_finds_more_than_a_run_deletes_goes_on_at_once() {
         run(&context, rows).await;
     }
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     for left in [
         "select count(*) from idempotency_key",
         "select count(*) from attempt_bucket",

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 
 #[cfg(test)]
-pub use self::change::next_transition;
+pub(crate) use self::change::next_transition;
 pub use self::change::{
     Change, Event, Facts, NotifyColumns, apply, apply_in, apply_recorded, permit,
 };

@@ -1,6 +1,5 @@
 //! Events that the sandbox simulates for a sale of a test client.
 
-#[cfg(test)]
 use crate::trading::orders::state::Cause;
 
 /// A simulated event of a sale.
@@ -42,8 +41,7 @@ rampart_types::named_values! {
 
 impl SimulatedSaleEvent {
     /// The cause that it is classified as.
-    #[cfg(test)]
-    pub(crate) const fn cause(self) -> Cause {
+    pub const fn cause(self) -> Cause {
         match self {
             Self::DepositReceived => Cause::PaymentReceived,
             Self::DepositAmountWrong => Cause::PaymentAmountWrong,

@@ -1,6 +1,7 @@
 //! Forms that are sent twice: each is carried out once, and both clicks show its answer.
 
 use super::*;
+use rampart_api::operate::listener;
 
 impl Shown {
     /// A member of the answer that the page shows.
@@ -125,7 +126,8 @@ async fn a_page_names_the_request_whose_call_failed() {
         let media_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         head.headers.insert("content-type", media_type);
         head.request_id = request_id.to_owned();
-        let reply = Box::pin(context.core().admin(head, Bytes::from(form.clone()))).await;
+        let reply =
+            Box::pin(listener::answer(context.core(), head, Bytes::from(form.clone()))).await;
         let text = std::str::from_utf8(&reply.body).unwrap();
         assert_eq!(reply.status.as_u16(), 500, "{text}");
         assert!(text.contains("our side. Request: first"), "{text}");

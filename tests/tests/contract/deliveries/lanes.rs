@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::workers;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
@@ -54,7 +55,7 @@ async fn a_dead_endpoint_costs_its_siblings_nothing() {
         cancelled(&context, &acme).await;
     }
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     until("the healthy endpoint is told of everything", SOON, async || {
         (alive.heard().len() == ORDERS).then_some(())
     })
@@ -136,7 +137,7 @@ async fn what_a_stopping_edge_has_not_begun_waits_for_no_lease() {
     host.react(Reaction::Silence);
     paid_and_held(&context, &acme).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     host.heard_at_least(1).await;
     let leased = "select count(*) from delivery where leased_until is not null";
     let leased = async || crate::orders::count(&context, leased).await;
@@ -158,7 +159,7 @@ async fn orders_are_told_of_in_their_order_by_two_edges() {
     for edge in [&context, &other] {
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let core = Arc::clone(edge.core());
-        stops.push((stop, tokio::spawn(core.work(stopped))));
+        stops.push((stop, tokio::spawn(workers::work(core, stopped))));
     }
     let mut orders = Vec::new();
     for _ in 0..ORDERS {

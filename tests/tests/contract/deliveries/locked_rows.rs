@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use rampart_api::workers;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
 use rampart_tests::partner::Partner;
@@ -93,7 +94,7 @@ async fn a_delivery_that_somebody_holds_leaves_others_to_be_released() {
         told(&context, partner, &["payment-received", "hold"]).await;
     }
     let (stop, stopped) = watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     host.heard_at_least(2).await;
     let leased = "select count(*) from delivery where leased_until is not null";
     assert_eq!(count(&context, leased).await, 4, "the second ones are claimed along");

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rampart_api::operate::key_rotation::rotate_keys;
+use rampart_api::served_apis;
 use rampart_core::platform::crypto::{MasterKey, Purpose, Secret};
 use rampart_tests::outbox;
 use rampart_tests::user::User;
@@ -69,8 +70,8 @@ async fn a_rotation_seals_everything_again_and_loses_nothing() {
     assert_eq!(sealed_by(&context, OLD).await, before, "nobody has asked");
     rotated.admin(Method::POST, path, Value::Null).await.assert_status(200);
     let edge = rotated.core();
-    tokio::try_join!(rotate_keys(&edge), rotate_keys(&edge)).unwrap();
-    rotate_keys(&edge).await.unwrap();
+    tokio::try_join!(rotate_keys(edge), rotate_keys(edge)).unwrap();
+    rotate_keys(edge).await.unwrap();
     let ring = rotated.admin(Method::GET, path, Value::Null).await.json();
     assert!(ring["rotation"]["finishedAt"].is_string(), "{ring}");
     assert_eq!(ring["rotation"]["resealed"], before + 1);
@@ -159,7 +160,7 @@ async fn a_live_partner_needs_a_configured_key() {
     context.admin(Method::POST, path, partner("test", "test")).await.assert_status(201);
     sqlx::query("update client set mode = 'live'").execute(context.db()).await.unwrap();
     let settings = context.core().settings.clone();
-    let started = rampart_core::Core::start(settings, context.clock().clone()).await;
+    let started = rampart_core::Core::start(served_apis(), settings, context.clock().clone()).await;
     assert!(started.unwrap_err().to_string().contains("keys.master is not set"));
 }
 
@@ -170,7 +171,7 @@ async fn a_command_may_deliver_the_key() {
         let mut settings = context.core().settings.clone();
         settings.keys.master = None;
         settings.keys.master_command = command.iter().map(ToString::to_string).collect();
-        rampart_core::Core::start(settings, context.clock().clone()).await
+        rampart_core::Core::start(served_apis(), settings, context.clock().clone()).await
     };
     let core = with(&["/bin/echo", OLD]).await.unwrap();
     assert_eq!(core.keys.id(), MasterKey::parse(&Secret::new(OLD)).unwrap().id());

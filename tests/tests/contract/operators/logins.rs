@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use chrono::TimeDelta;
 use http::HeaderValue;
+use rampart_api::operate::listener;
 use rampart_core::http::reply::Reply;
 use rampart_core::platform::settings::Oidc;
 use rampart_tests::test_context::head;
@@ -16,7 +17,7 @@ async fn reply_to(context: &TestContext, peer: &str, token: &str) -> Reply {
     head.peer = peer.parse::<IpAddr>().unwrap();
     let token = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
     head.headers.insert("authorization", token);
-    context.core().admin(head, Bytes::new()).await
+    listener::answer(context.core(), head, Bytes::new()).await
 }
 
 /// The status of a call with a token from an address.
@@ -97,7 +98,7 @@ async fn the_return_of_a_login_that_was_not_begun_in_this_browser_is_no_guess() 
     for _ in 0..3 {
         let mut back = head(Method::GET, "/console/callback?code=c&state=s");
         back.peer = "192.0.2.1".parse().unwrap();
-        assert_eq!(context.core().admin(back, Bytes::new()).await.status, 401);
+        assert_eq!(listener::answer(context.core(), back, Bytes::new()).await.status, 401);
     }
     assert_eq!(from(&context, "192.0.2.1", &ada.token).await, 200);
 }
@@ -123,7 +124,7 @@ async fn change(context: &TestContext, headers: &[(&'static str, &'static str)])
     for (name, value) in headers {
         head.headers.insert(*name, HeaderValue::from_static(value));
     }
-    context.core().admin(head, Bytes::from_static(b"{}")).await
+    listener::answer(context.core(), head, Bytes::from_static(b"{}")).await
 }
 
 #[tokio::test]

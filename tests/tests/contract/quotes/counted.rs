@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use http::Method;
+use rampart_api::workers;
 use rampart_core::platform::crypto::Secret;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::order_fixture::OrderFixture;
@@ -83,7 +84,7 @@ async fn an_edge_that_stops_loses_none() {
     let acme = context.partner("acme").await;
     bought(&acme, json!({})).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     bought(&acme, json!({})).await;
     stop.send(true).unwrap();
     working.await.unwrap();
@@ -106,7 +107,7 @@ async fn an_edge_that_stops_loses_none_while_a_worker_takes_long() {
     }
     bought(&acme, json!({})).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let working = tokio::spawn(Arc::clone(context.core()).work(stopped));
+    let working = tokio::spawn(workers::work(Arc::clone(context.core()), stopped));
     let _connection = silent.accept().await.unwrap();
     let written = async |quotes: i64| {
         let look = async || (stored(&context, "buy").await == quotes).then_some(());

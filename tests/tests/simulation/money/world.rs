@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method};
+use rampart_api::operate::listener;
 use rampart_core::platform::rate_limit::Quota;
 use rampart_tests::deadline::after;
 use rampart_tests::partner::Partner;
@@ -158,7 +159,7 @@ impl World {
         // On the heap: unoptimised, a call does not fit on its thread's stack beside others.
         let reply = match call.caller {
             Caller::Connector(_) => Box::pin(core.connectors(head, body)).await,
-            _ => Box::pin(core.admin(head, body)).await,
+            _ => Box::pin(listener::answer(core, head, body)).await,
         };
         (reply.status.as_u16(), serde_json::from_slice(&reply.body).unwrap_or_default())
     }

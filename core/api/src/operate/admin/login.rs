@@ -125,7 +125,7 @@ impl<'a> Attempt<'a> {
     fn begin_with(core: &'a Core, head: &'a Head, shown: Option<&str>) -> Result<Self> {
         let (failures, now) = (&core.login_failures, core.clock.monotonic_ns());
         let bucket = failures.bucket(head.peer);
-        let shown = shown.map(|text| sha256(text));
+        let shown = shown.map(sha256);
         let is_known = shown.is_some_and(|shown| failures.is_known(head.peer, shown));
         let decision = bucket.peek(core.settings.ratelimit.operators, now);
         if !decision.allowed && !is_known {

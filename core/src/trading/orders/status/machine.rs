@@ -9,9 +9,12 @@ use crate::trading::orders::state::{Cause, OrderStatus};
 /// A transition: one row of the contract's table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transition {
-    pub(crate) from: OrderStatus,
-    pub(crate) cause: Cause,
-    pub(crate) to: OrderStatus,
+    /// Status before.
+    pub from: OrderStatus,
+    /// Cause of the change.
+    pub cause: Cause,
+    /// Status after.
+    pub to: OrderStatus,
     /// The event sent, if any; a release sends none.
     pub(crate) event_type: Option<EventType>,
 }
