@@ -13,7 +13,7 @@ use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
-use crate::endpoint::router::ServedApi;
+use crate::endpoint::router::ServedApis;
 use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
@@ -86,17 +86,6 @@ impl std::fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
-
-/// The three APIs, each with the table of its endpoints.
-#[derive(Clone, Copy, Debug)]
-pub struct ServedApis {
-    /// The partners', served on the public listener.
-    pub partners: &'static ServedApi,
-    /// The operators', served on their listener.
-    pub operators: &'static ServedApi,
-    /// The connectors', served on their listener.
-    pub connectors: &'static ServedApi,
-}
 
 /// Parts made of the settings alone, before the database is opened.
 struct Parts {
@@ -227,9 +216,7 @@ impl Core {
             metrics: parts.metrics,
             telemetry: parts.telemetry,
             outbound: Outbound::new()?,
-            partners_api: apis.partners,
-            operators_api: apis.operators,
-            connectors_api: apis.connectors,
+            apis,
             policies,
             policy_shadows: ShadowQueue::default(),
             price_feed: parts.price_feed,

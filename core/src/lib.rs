@@ -25,9 +25,9 @@ use crate::auth::login_failures::LoginFailures;
 use crate::auth::oidc::Provider;
 use crate::auth::passwords::Passwords;
 use crate::auth::tokens::Tokens;
-pub use crate::bootstrap::{ServedApis, StartError};
+pub use crate::bootstrap::StartError;
 use crate::endpoint::KeyClaims;
-use crate::endpoint::router::ServedApi;
+use crate::endpoint::router::ServedApis;
 use crate::http::images::ImageProcessor;
 use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
@@ -62,12 +62,8 @@ use crate::trading::sell::onboarding_signers::OnboardingSigners;
 /// The shared state of an edge, passed to every endpoint.
 #[derive(Debug)]
 pub struct Core {
-    /// The partners' API, served on the public listener.
-    pub partners_api: &'static ServedApi,
-    /// The operators' API, served on their listener.
-    pub operators_api: &'static ServedApi,
-    /// The connectors' API, served on their listener.
-    pub connectors_api: &'static ServedApi,
+    /// The APIs that it serves.
+    pub apis: ServedApis,
     /// Time and entropy.
     pub clock: Clock,
     /// The connection pool. Hot paths read [`Core::snapshots`] instead.

@@ -64,7 +64,7 @@ impl TestContext {
         settings.database.connections_max = 4;
         settings.database.worker_connections_max = 3;
         settings.database.operator_connections_max = 3;
-        settings.database.connector_connections_max = 2;
+        settings.database.connector_connections_max = 3;
         // A busy machine may take its time; the test is not about that.
         settings.database.acquire_timeout_ms = 20_000;
         settings.database.statement_timeout_ms = 20_000;

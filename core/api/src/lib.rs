@@ -17,11 +17,11 @@ pub use self::operators_api::OPERATORS;
 pub use self::partners_api::PARTNERS;
 // The rooms of the core, under the paths that they have there.
 use rampart_core::{
-    Core, ServedApis, auth, endpoint, http, money, notify, partners, platform, policies, readiness,
-    tenancy, trading, users,
+    Core, auth, endpoint, http, money, notify, partners, platform, policies, readiness, tenancy,
+    trading, users,
 };
 
-use crate::endpoint::router::ServedApi;
+use crate::endpoint::router::{ServedApi, ServedApis};
 use crate::endpoint::{Route, route};
 use crate::operate::{admin, portal};
 

@@ -85,7 +85,7 @@ impl Core {
         head: &Head,
         address: Option<Decision>,
     ) -> std::result::Result<Admission, NotAdmitted> {
-        let (route, params) = match self.partners_api.find(&head.method, &head.path) {
+        let (route, params) = match self.apis.partners.find(&head.method, &head.path) {
             Found::Endpoint(route, params) => (route, params),
             Found::OtherMethods(methods) => {
                 let reply = Box::new(self.not_allowed(head, &methods));
@@ -174,7 +174,7 @@ impl Core {
             tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
         }
         if spells_amounts {
-            text_amounts::apply(self.partners_api, admission.route, &mut reply);
+            text_amounts::apply(self.apis.partners, admission.route, &mut reply);
         }
         if admission.route.cache == Cache::Revalidate && reply.status == StatusCode::OK {
             let asked = if_none_match.as_ref().and_then(|value| value.to_str().ok());
@@ -311,7 +311,7 @@ impl Core {
         if let Some(link) = &admission.successor {
             Deprecation::write(reply, link);
         }
-        text_amounts::vary(self.partners_api, admission.route, reply);
+        text_amounts::vary(self.apis.partners, admission.route, reply);
         admission.write_rates(reply);
     }
 }

@@ -23,7 +23,7 @@ impl Core {
         let Some(code) = refusal.codes.first().filter(|_| wants_page(headers)) else {
             return refusal;
         };
-        if self.partners_api.has_prefix_of(path) {
+        if self.apis.partners.has_prefix_of(path) {
             return refusal;
         }
         let region = path.split('/').nth(1).unwrap_or_default();

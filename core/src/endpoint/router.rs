@@ -44,6 +44,17 @@ impl Found {
     }
 }
 
+/// The three APIs of an edge.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedApis {
+    /// The partners', served on the public listener.
+    pub partners: &'static ServedApi,
+    /// The operators', served on their listener.
+    pub operators: &'static ServedApi,
+    /// The connectors', served on their listener.
+    pub connectors: &'static ServedApi,
+}
+
 /// An API with its router and its document.
 #[derive(Debug)]
 pub struct ServedApi {

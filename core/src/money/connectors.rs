@@ -65,7 +65,7 @@ impl Core {
         // Before the path is looked at: a stranger learns nothing of what exists, and takes no memory.
         let connector = Connector::log_in(self, &head).await?;
         let body = body.read(true).await?;
-        let found = private_api::find(self.connectors_api, &head, &body, BODY_BYTES_MAX)?;
+        let found = private_api::find(self.apis.connectors, &head, &body, BODY_BYTES_MAX)?;
         let name = Arc::clone(&connector.name);
         let running = private_api::run(self, found, head, body, connector);
         Ok(run_for_connector(name, Box::pin(running)).await)

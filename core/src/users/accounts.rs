@@ -4,16 +4,17 @@
 //! Identifier and holder are sealed with the user's key and found by a keyed digest. Card numbers are
 //! never received: the processor's session replaces them.
 
+mod account_type;
 mod correction;
 pub mod register_card;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use self::account_type::AccountType;
 use crate::Core;
 use crate::platform::crypto::Purpose;
 use crate::platform::crypto::personal_data_key::PersonalDataKey;
@@ -29,37 +30,6 @@ pub const ACCOUNTS_MAX: i64 = 32;
 pub const IDENTIFIER_BYTES_MAX: usize = 255;
 /// Longest name of a holder, in characters.
 pub const HOLDER_CHARS_MAX: usize = 100;
-
-/// The type of an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum AccountType {
-    /// A bank account, by its IBAN.
-    BankTransfer,
-    /// A card, by its masked number.
-    CreditCard,
-    /// An account with the wallet provider.
-    Walletpay,
-}
-
-rampart_types::named_values! {
-    pub(crate) AccountType {
-        BankTransfer = "bankTransfer",
-        CreditCard = "creditCard",
-        Walletpay = "walletpay",
-    }
-}
-
-impl AccountType {
-    /// The display name in the API and in the portal, which are in English.
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Self::BankTransfer => "Bank account",
-            Self::CreditCard => "Card",
-            Self::Walletpay => "Wallet account",
-        }
-    }
-}
 
 /// The sealed details of an account.
 #[derive(Clone, Deserialize, Serialize)]

@@ -56,7 +56,7 @@ impl Gateway {
         // Every route takes a smaller one; only above it the route's own bound is looked up.
         if declared > BODY_BYTES_MAX as u64 {
             let (method, path) = (&request.method, request.uri.path());
-            let (bound, code) = self.core.partners_api.body_bound(method, path);
+            let (bound, code) = self.core.apis.partners.body_bound(method, path);
             if declared > bound as u64 {
                 return Err(Box::new(self.refuse_body(context, BodyError::TooLarge, code)));
             }

@@ -62,7 +62,7 @@ pub(super) async fn serve(
     head: Head,
     body: Bytes,
 ) -> Result<Reply> {
-    let found = private_api::find(core.operators_api, &head, &body, BODY_BYTES_MAX)?;
+    let found = private_api::find(core.apis.operators, &head, &body, BODY_BYTES_MAX)?;
     let FoundRoute { route, params } = &found;
     operator.check(route.roles)?;
     browser::check_media_type(route, &head, &body)?;

@@ -98,7 +98,9 @@ fn states_of_an_order_agree_with_the_word_for_it() {
 #[test]
 fn no_message_is_unused_and_none_is_missing() {
     let mut text = String::new();
-    sources(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path(), &mut text);
+    for folder in ["src", "api/src"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut text);
+    }
     let ids = messages(Language::English);
     for id in ids.keys() {
         assert!(text.contains(&format!("\"{id}\"")), "{id} is unused");

@@ -29,6 +29,6 @@ impl Endpoint for ReadOpenApi {
     }
 
     async fn call(core: &Core, _: Connector, (): ()) -> Result<OpenApiDocument> {
-        Ok(OpenApiDocument::new(core.connectors_api.document()))
+        Ok(OpenApiDocument::new(core.apis.connectors.document()))
     }
 }

@@ -83,7 +83,7 @@ async fn a_refund_that_was_told_is_not_recorded_by_hand_again() {
     let order = paid_order(&acme, &connector).await;
     assert!(!tell(&connector, told(&order, "re", 100)).await);
     let refused = order.event(&context, "refund").await.assert_status(409).json();
-    assert_eq!(refused["error"], "an order that is refunded forbids it");
+    assert_eq!(refused["error"], "the order is refunded, and takes no such event then");
     assert_eq!(owed(&context, "acme").await, [""; 0]);
 
     // Of a part that was told, the rest alone is given back by hand.

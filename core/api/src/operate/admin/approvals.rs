@@ -346,7 +346,7 @@ fn approvers(route: Option<&Route>, roles: &[String]) -> Vec<Vec<Role>> {
 
 /// The row of the table of endpoints that a stored call is of; `None` after it was taken away.
 fn route_of<'a>(core: &'a Core, method: &str, path: &str) -> Option<&'a Route> {
-    let mut routes = core.operators_api.endpoints.iter();
+    let mut routes = core.apis.operators.endpoints.iter();
     routes.find(|route| route.method == *method && route.path == path)
 }
 

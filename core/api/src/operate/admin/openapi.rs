@@ -31,6 +31,6 @@ impl Endpoint for ReadOpenApi {
     }
 
     async fn call(core: &Core, _: Operator, (): ()) -> Result<OpenApiDocument> {
-        Ok(OpenApiDocument::new(core.operators_api.document()))
+        Ok(OpenApiDocument::new(core.apis.operators.document()))
     }
 }

@@ -164,7 +164,7 @@ impl Visit<'_> {
     }
 
     fn route(&self, method: &Method, path: &str) -> Option<&Route> {
-        let mut routes = self.core.operators_api.endpoints.iter();
+        let mut routes = self.core.apis.operators.endpoints.iter();
         routes.find(|route| route.method == *method && route.path == path)
     }
 }

@@ -85,7 +85,7 @@ impl Endpoint for Llms {
 
 fn answer(core: &Core, name: &str) -> Result<Reply> {
     static SITE: OnceLock<Site> = OnceLock::new();
-    let site = SITE.get_or_init(|| Site::new(core.partners_api));
+    let site = SITE.get_or_init(|| Site::new(core.apis.partners));
     let File { media_type, content, tag } = site.file(name).ok_or(Code::RouteNotFound)?;
     let mut reply = Reply::with_body(StatusCode::OK, media_type, content);
     reply.headers.insert(ETAG, tag);

@@ -43,7 +43,7 @@ impl Endpoint for V2 {
     }
 
     async fn call(core: &Core, _: Client, (): ()) -> Result<Json<Vec<Entry>>> {
-        let endpoints = core.partners_api.endpoints;
+        let endpoints = core.apis.partners.endpoints;
         Ok(Json(Code::ALL.iter().map(|code| Entry::new(*code, endpoints)).collect()))
     }
 }

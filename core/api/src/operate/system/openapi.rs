@@ -34,7 +34,7 @@ impl Endpoint for Any {
 
     async fn call(core: &Core, _: Anyone, (): ()) -> Result<OpenApiDocument> {
         static DOCUMENT: OnceLock<OpenApiDocument> = OnceLock::new();
-        let document = || OpenApiDocument::new(core.partners_api.document());
+        let document = || OpenApiDocument::new(core.apis.partners.document());
         Ok(DOCUMENT.get_or_init(document).clone())
     }
 }
