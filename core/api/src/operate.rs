@@ -1,5 +1,4 @@
-//! Operation: the operators' API and console, the portal of partners' staff, the sandbox, documentation,
-//! readiness.
+//! Operation: the operators' API and console, the portal of partners' staff, the sandbox, documentation.
 
 pub mod admin;
 mod asked_page;
