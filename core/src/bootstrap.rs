@@ -156,8 +156,7 @@ impl Core {
     }
 
     /// Starts what [`Core::start`] would, but changes nothing: neither the database nor a folder.
-    /// The second value is the state of the schema; the first is absent where an edge would refuse
-    /// it.
+    /// The second value is the state of the schema; the first is absent where an edge refuses it.
     ///
     /// # Errors
     /// One sentence that names the cause.

@@ -25,9 +25,9 @@ pub struct RateLimits {
     /// Login, reset-password and exists, per e-mail address, and sign-ins of partners' staff, per
     /// e-mail address and network (/24 in IPv4, /48 in IPv6), beside 60 a minute per e-mail address.
     pub login: Quota,
-    /// Login, reset-password and exists, for all addresses of a client: `ratelimit.login` if that is
-    /// more. Its pages have as much besides, a quarter of it for one network (/24 in IPv4, /48 in IPv6),
-    /// and so has the page for a forgotten password.
+    /// Login, reset-password and exists, for all addresses of a client, `ratelimit.login` if that is
+    /// more; as much besides for its pages, of which one network (/24 in IPv4, /48 in IPv6) has a
+    /// quarter, and as much for the page for a forgotten password.
     pub client_login: Quota,
     /// Image uploads per user.
     pub uploads: Quota,
