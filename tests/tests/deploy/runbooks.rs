@@ -69,7 +69,7 @@ fn sources(folder: &Path) -> String {
 
 #[test]
 fn the_log_lines_that_pages_quote_are_logged() {
-    let sources = sources(&root().join("core/src"));
+    let sources = sources(&root().join("core"));
     let quoted: Vec<_> = alerts().iter().flat_map(|alert| log_lines(alert)).collect();
     assert!(quoted.len() > 5, "{quoted:?}");
     for line in quoted {
