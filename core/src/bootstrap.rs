@@ -15,7 +15,7 @@ use crate::auth::tokens::Tokens;
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApis;
 use crate::http::images::ImageProcessor;
-use crate::money::connectors::caller::ProofFailures;
+use crate::money::connectors::caller::FAILURES;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
@@ -233,7 +233,7 @@ impl Core {
             attempts: Attempts::default(),
             oidc: parts.oidc,
             login_failures: LoginFailures::new(settings.ratelimit.operators),
-            connector_failures: ProofFailures::default(),
+            connector_failures: LoginFailures::new(FAILURES),
             lease_waits: LeaseWaits::default(),
             user_attempts: users::Attempts::default(),
             tokens,

@@ -29,7 +29,6 @@ pub use crate::bootstrap::StartError;
 use crate::endpoint::KeyClaims;
 use crate::endpoint::router::ServedApis;
 use crate::http::images::ImageProcessor;
-use crate::money::connectors::caller::ProofFailures;
 use crate::money::connectors::waits::LeaseWaits;
 use crate::notify::callbacks::{Outbound, SweptDeliveries};
 use crate::notify::events::marks::TransactionMarks;
@@ -111,7 +110,7 @@ pub struct Core {
     /// Failed logins of operators by address.
     pub login_failures: LoginFailures,
     /// Wrong tokens of connectors by address.
-    pub connector_failures: ProofFailures,
+    pub connector_failures: LoginFailures,
     /// Waiting leases of connectors.
     pub lease_waits: LeaseWaits,
     /// Rate limits of users' e-mail addresses.

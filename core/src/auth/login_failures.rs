@@ -1,4 +1,4 @@
-//! Failed logins of operators by address, and the credentials that have proven an operator there.
+//! Failed logins at a private listener by address, and the credentials that have proven a caller there.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const KNOWN_IDLE: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub struct LoginFailures {
     by_address: KeyedGcra<IpAddr>,
-    /// Digests of tokens and sessions that have proven an operator there: failures of others behind the
-    /// same address, such as that of a tunnel, do not stop who is at work.
+    /// Digests of tokens and sessions that have proven a caller there: failures of others behind the same
+    /// address, such as that of a tunnel, or on the same machine, do not stop who is at work.
     known: Cache<(IpAddr, [u8; 32]), ()>,
 }
 
@@ -40,12 +40,12 @@ impl LoginFailures {
         self.by_address.bucket(network(address))
     }
 
-    /// True if the credential of this SHA-256 has proven an operator at this address.
+    /// True if the credential of this SHA-256 has proven a caller at this address.
     pub fn is_known(&self, address: IpAddr, credential: [u8; 32]) -> bool {
         self.known.get(&(network(address), credential)).is_some()
     }
 
-    /// Knows a credential that has proven an operator.
+    /// Knows a credential that has proven a caller.
     pub fn know(&self, address: IpAddr, credential: [u8; 32]) {
         self.known.insert((network(address), credential), ());
     }

@@ -1,13 +1,10 @@
 //! The caller of the connectors' API, proven by a bearer token.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
-use moka::sync::Cache;
 use rampart_types::UserId;
 use uuid::Uuid;
 
@@ -21,8 +18,7 @@ use crate::platform::clock::Clock;
 use crate::platform::crypto::{Secret, sha256};
 use crate::platform::db::Connection;
 use crate::platform::error::{Code, Denial, Error, Result};
-use crate::platform::network::network;
-use crate::platform::rate_limit::{KeyedGcra, Quota};
+use crate::platform::rate_limit::Quota;
 use crate::platform::telemetry::TraceScope;
 
 /// Beginning of every connector's token. One that begins otherwise costs no statement.
@@ -30,31 +26,7 @@ const TOKEN_PREFIX: &str = "rcn_";
 /// Random bytes of a token: 256 bits.
 const TOKEN_BYTES: usize = 32;
 /// Failed proofs of one address: 60 a minute.
-const FAILURES: Quota = Quota::new(60, 60, 60);
-/// Most addresses whose failures are remembered; the least used is forgotten first.
-const ADDRESSES_MAX: u64 = 65_536;
-/// Idle time after which the failures of an address are forgotten; its burst is whole by then.
-const ADDRESS_IDLE: Duration = Duration::from_secs(3_600);
-/// Most tokens that are known; the least used is forgotten first.
-const TOKENS_MAX: u64 = 4_096;
-/// Idle time after which one is forgotten.
-const TOKEN_IDLE: Duration = Duration::from_secs(3_600);
-
-/// Failed proofs of connectors by address.
-#[derive(Debug)]
-pub struct ProofFailures {
-    by_address: KeyedGcra<IpAddr>,
-    /// Digests of tokens that have proven a connector there: wrong ones of its neighbours, which are
-    /// often on one machine, do not stop it.
-    known: Cache<(IpAddr, [u8; 32]), ()>,
-}
-
-impl Default for ProofFailures {
-    fn default() -> Self {
-        let known = Cache::builder().max_capacity(TOKENS_MAX).time_to_idle(TOKEN_IDLE).build();
-        Self { by_address: KeyedGcra::new(ADDRESSES_MAX, ADDRESS_IDLE), known }
-    }
-}
+pub(crate) const FAILURES: Quota = Quota::new(60, 60, 60);
 
 /// A connector, proven by a token.
 #[derive(Clone, Debug)]
@@ -71,9 +43,8 @@ impl Connector {
     /// # Errors
     /// 401 for a token that is missing, unknown or past its overlap; 429 after too many of them.
     pub(super) async fn log_in(core: &Core, head: &Head) -> Result<Self> {
-        let ProofFailures { by_address, known } = &core.connector_failures;
-        let (address, now) = (network(head.peer), core.clock.monotonic_ns());
-        let bucket = by_address.bucket(address);
+        let (failures, now) = (&core.connector_failures, core.clock.monotonic_ns());
+        let bucket = failures.bucket(head.peer);
         let count =
             |cause: &str| core.metrics.connector_login_failures.with_label_values(&[cause]).inc();
         let limited = |decision| {
@@ -82,20 +53,20 @@ impl Connector {
         };
         let given = head.header("authorization").and_then(bearer);
         let token = given.filter(|token| token.starts_with(TOKEN_PREFIX));
-        let shown = token.map(|token| (address, sha256(token)));
-        let is_known = shown.is_some_and(|shown| known.get(&shown).is_some());
+        let shown = token.map(sha256);
+        let is_known = shown.is_some_and(|shown| failures.is_known(head.peer, shown));
         let decision = bucket.peek(FAILURES, now);
         if !decision.allowed && !is_known {
             return Err(limited(decision));
         }
         if let Some(shown) = shown {
-            if let Some(connector) = Self::of_digest(core, &shown.1).await? {
+            if let Some(connector) = Self::of_digest(core, &shown).await? {
                 if !is_known {
-                    known.insert(shown, ());
+                    failures.know(head.peer, shown);
                 }
                 return Ok(connector);
             }
-            known.invalidate(&shown);
+            failures.forget(head.peer, shown);
         }
         // Requests that were under way together may all have passed the look above.
         let decision = bucket.take(FAILURES, now);
