@@ -1,4 +1,4 @@
-//! Cancellations: a payment that was begun at a provider ends with its order.
+//! Cancellations: a payment that was begun at a provider ends when its order waits for it no more.
 
 use rampart_types::OrderKey;
 use serde_json::{Value, json};
@@ -9,9 +9,10 @@ use crate::Core;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 
-/// Commands, in the transaction that ends an order unpaid, that its payment is cancelled at the
-/// provider, by the connector that makes it; nothing for an order whose payment no connector has begun
-/// to make, which is not made any more ([`withdraw_creation`]), or whose connector cancels no payments.
+/// Commands, in the transaction that ends an order's wait for its payment, that this is cancelled at the
+/// provider, by the connector that makes it, once for an order; nothing for an order whose payment no
+/// connector has begun to make, which is not made any more ([`withdraw_creation`]), whose connector
+/// cancels no payments, or has told of money for the order: then that is the payment.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -28,6 +29,15 @@ pub(crate) async fn command_cancellation(
         join connector k on k.name = c.connector and $3 = any (k.capabilities)
         where c.client_id = $1 and c.order_id = $2 and c.kind = 'payment.create'
             and (c.state = 'done' or c.state = 'open' and c.attempt > 0)
+            and not exists (
+                select from payment p
+                where p.client_id = $1 and p.order_id = $2 and p.kind = 'received'
+                    and p.connector = c.connector)
+            and not exists (
+                select from payment_match m
+                join payment p on p.client_id = m.client_id and p.payment_id = m.payment_id
+                where m.to_client_id = $1 and m.order_id = $2 and p.kind = 'received'
+                    and p.connector = c.connector)
         "#,
         client.uuid(),
         order.number(),
@@ -59,8 +69,8 @@ pub(crate) async fn command_cancellation(
 }
 
 /// Commands, in the transaction that ends the command of a payment, that the payment is cancelled if
-/// its order has ended meanwhile. Of this transaction and one that ends the order, the one that gets
-/// the order's row second sees what the other has written. The row stays locked until it ends.
+/// its order does not wait for it any more. Of this transaction and one that ends the wait, the one that
+/// gets the order's row second sees what the other has written. The row stays locked until it ends.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -72,7 +82,7 @@ pub(super) async fn cancel_late_payment(
     // A statement of its own: the next one sees what was committed while this one waited.
     let is_over = sqlx::query_scalar!(
         r#"
-        select status = 'cancelled' as "is_over!" from buy_order
+        select status <> 'pending' as "is_over!" from buy_order
         where client_id = $1 and order_id = $2 for no key update
         "#,
         key.client.uuid(),

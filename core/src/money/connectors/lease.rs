@@ -224,8 +224,9 @@ pub(super) async fn lease_one(
 /// is drawn by lot: by age, a lease of one command would always be that partner's. Two leases at once
 /// get different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
-/// waits for; nothing waits for a command that its connector is not capable of. What no connector is
-/// named for goes to those outside alone.
+/// waits for; nothing waits for a command that its connector is not capable of. A payout and the
+/// cancellation of a payment do not wait for each other, nor does another connector for a cancellation.
+/// What no connector is named for goes to those outside alone.
 /// Both queues are locked up to `max` of a partner and four times as many in all, so that another
 /// lease may pass over commands that neither takes.
 #[expect(clippy::too_many_lines, reason = "one statement: each queue is read in its own order")]
@@ -282,6 +283,10 @@ async fn take(
                             -- one that nobody gets, as its connector cannot do it, has no turn
                             and not (e.attempt = e.retries and exists (
                                 select from connector_without(e.kind, e.connector)))
+                            -- a payment that is cancelled concerns its provider alone, and no payout
+                            and not (e.kind = 'payment.cancel'
+                                and (c.kind = 'payout.send' or e.connector <> $1))
+                            and not (c.kind = 'payment.cancel' and e.kind = 'payout.send')
                             -- what has arrived goes back although a payout is held
                             and not (c.kind = 'payment.refund'
                                 and e.kind in ('payout.send', 'transfer.send')

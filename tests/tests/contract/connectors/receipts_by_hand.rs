@@ -17,6 +17,7 @@ async fn paid_by_hand(
     order.event(context, "payment-received").await.assert_status(200);
     let payout = connector.answer_next("done", json!({"transactionId": "tx"})).await;
     assert_eq!(payout["kind"], "payout.send");
+    assert_eq!(connector.answer_next("done", Value::Null).await["kind"], "payment.cancel");
     order
 }
 
@@ -108,5 +109,8 @@ async fn a_payment_that_a_connector_has_begun_ends_before_the_coins_of_its_order
     order.event(&context, "payment-received").await.assert_status(200);
     assert!(connector.lease(10).await.is_empty());
     connector.report(&create, "done", json!({"providerReference": "pay"})).await.assert_status(200);
-    assert_eq!(connector.lease(10).await.remove(0)["kind"], "payout.send");
+    let leased = connector.lease(10).await;
+    let kinds: Vec<_> = leased.iter().map(|command| &command["kind"]).collect();
+    assert_eq!(kinds, ["payout.send", "payment.cancel"]);
+    assert_eq!(leased[1]["body"]["providerReference"], "pay");
 }

@@ -181,16 +181,16 @@ async fn a_cancellation_follows_no_route_away_from_the_connector_of_its_payment(
 }
 
 #[tokio::test]
-async fn an_order_that_ends_while_its_payment_is_made_cancels_it_once() {
+async fn an_order_that_ends_or_is_paid_while_its_payment_is_made_cancels_it_once() {
     let context = TestContext::start().await;
     let (acme, [one, _two]) = two_for_cards(&context).await;
-    for round in 0..8 {
+    for (round, event) in ["cancel", "payment-received"].repeat(4).into_iter().enumerate() {
         let order = order(&acme, 100).await;
         let create = one.lease(10).await.remove(0);
         let payment = format!("pi-{round}");
         let made = json!({ "providerReference": payment });
         let (ended, reported) =
-            tokio::join!(order.event(&context, "cancel"), one.report(&create, "done", made));
+            tokio::join!(order.event(&context, event), one.report(&create, "done", made));
         ended.assert_status(200);
         reported.assert_status(200);
         assert_cancels(&one, &payment).await;

@@ -281,19 +281,25 @@ impl<'a> Change<'a> {
         match cause {
             Cause::PaymentReceived => {
                 withdraw_creation(tx, key).await?;
-                Box::pin(command_payout(tx, core, key)).await
-            }
-            Cause::PaymentLate | Cause::PaymentAmountWrong | Cause::PriceMoved => {
-                // It has money: whichever way it goes, no other payment of it is to be made.
-                Ok(withdraw_creation(tx, key).await?)
+                // The coins first: one connector may do both.
+                Box::pin(command_payout(tx, core, key)).await?;
+                Box::pin(command_cancellation(tx, core, key)).await
             }
             Cause::Released => {
                 // An edge of the version before has left that of an order that waited.
                 withdraw_creation(tx, key).await?;
                 Box::pin(command_payout(tx, core, key)).await?;
+                Box::pin(command_cancellation(tx, core, key)).await?;
                 Ok(report_payout_again(tx, core, key).await?)
             }
-            Cause::Expired | Cause::Cancelled | Cause::PaymentDenied => {
+            Cause::PaymentLate
+            | Cause::PaymentAmountWrong
+            | Cause::PriceMoved
+            | Cause::Expired
+            | Cause::Cancelled
+            | Cause::PaymentDenied
+            | Cause::Refunded => {
+                // Whichever way it goes, no other payment of it is to be made.
                 withdraw_creation(tx, key).await?;
                 Box::pin(command_cancellation(tx, core, key)).await
             }
