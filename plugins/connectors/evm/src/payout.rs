@@ -58,16 +58,21 @@ impl PayoutBody {
         }
         let units = to_units(self.amount, asset.decimals).filter(|units| !units.is_zero());
         let units = units.ok_or("the amount is not of whole units above zero")?;
-        let fee_max = self.fee_max(asset).ok_or("networkFeeMax is out of range")?;
+        let fee_max = self.fee_max(asset, settings.payouts.network_fee_max);
+        let fee_max = fee_max.ok_or("networkFeeMax is out of range")?;
         let to = recipient(&self.address).ok_or("the address is none of this chain")?;
         let transfer = Transfer { token: asset.contract, to, units };
         Ok(Order { transfer, fee_max, confirmations: asset.confirmations })
     }
 
-    /// `networkFeeMax` is in coins of the asset; the network takes the chain's own.
-    fn fee_max(&self, asset: &Asset) -> Option<alloy::primitives::U256> {
+    /// `networkFeeMax` is in coins of the asset; the network takes the chain's own, of which `own_max`
+    /// are the bound of an order that pays no fee: a bound of nothing would let no coins go.
+    fn fee_max(&self, asset: &Asset, own_max: Decimal) -> Option<alloy::primitives::U256> {
         let price = asset.native_price.unwrap_or(Decimal::ONE);
-        let native = self.network_fee_max.checked_mul(price)?;
+        let native = match self.network_fee_max.is_zero() {
+            true => own_max,
+            false => self.network_fee_max.checked_mul(price)?,
+        };
         to_units(native.trunc_with_scale(NATIVE_DECIMALS.into()), NATIVE_DECIMALS)
     }
 }
@@ -181,6 +186,15 @@ mod tests {
         let order = order.order(&settings()).unwrap();
         assert_eq!(order.transfer.units, U256::from(12_500_000));
         assert_eq!(order.fee_max, U256::from(600_000_000_000_000_u64), "2 USDC are 0.0006 ETH");
+    }
+
+    #[test]
+    fn a_payout_whose_order_pays_no_network_fee_is_bounded_by_the_configuration() {
+        for asset in ["ETH", "USDC"] {
+            let order =
+                body(json!({"asset": asset, "networkFeeMax": 0})).order(&settings()).unwrap();
+            assert_eq!(order.fee_max, U256::from(10_000_000_000_000_000_u64), "{asset}");
+        }
     }
 
     #[test]

@@ -111,11 +111,19 @@ pub(crate) struct PayoutSettings {
     pub(crate) stuck_seconds: u64,
     /// Pause before a transaction that no block has is sent once more.
     pub(crate) resend_seconds: u64,
+    /// Most coins of the chain that the network may have for a payout whose order pays no network fee.
+    pub(crate) network_fee_max: Decimal,
 }
 
 impl Default for PayoutSettings {
     fn default() -> Self {
-        Self { in_flight_max: 50, lease_seconds: 60, stuck_seconds: 180, resend_seconds: 30 }
+        Self {
+            in_flight_max: 50,
+            lease_seconds: 60,
+            stuck_seconds: 180,
+            resend_seconds: 30,
+            network_fee_max: Decimal::new(1, 2),
+        }
     }
 }
 
@@ -205,6 +213,9 @@ impl Settings {
         within("payouts.lease_seconds", payouts.lease_seconds.into(), 10, 600)?;
         within("payouts.stuck_seconds", payouts.stuck_seconds, 1, 86_400)?;
         within("payouts.resend_seconds", payouts.resend_seconds, 1, 3_600)?;
+        if payouts.network_fee_max <= Decimal::ZERO {
+            return Err("payouts.network_fee_max: above 0".to_owned());
+        }
         if self.assets.is_empty() {
             return Err("assets: none".to_owned());
         }
@@ -271,6 +282,7 @@ mod tests {
             ),
             ("native_price = \"0.0003\"", "", "native_price"),
             ("lease_seconds = 60", "lease_seconds = 1", "lease_seconds"),
+            ("network_fee_max = \"0.01\"", "network_fee_max = \"0\"", "network_fee_max"),
             ("poll_milliseconds = 2000", "poll_ms = 5", "poll_ms"),
         ] {
             let refused = read(&EXAMPLE.replace(from, to)).unwrap_err();

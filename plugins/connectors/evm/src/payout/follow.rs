@@ -284,7 +284,7 @@ impl Payout<'_> {
         Ok(Step::Wait)
     }
 
-    /// The same transaction with higher fees, signed; `None` where `networkFeeMax` forbids it, or another
+    /// The same transaction with higher fees, signed; `None` where the payout's bound forbids it, or another
     /// key has signed the last one: by this one it would be a second payment.
     async fn replacement(&self, last: &Bytes) -> Result<Option<Bytes>, Trouble> {
         let Some((mut transaction, account)) = decode(last) else { return Ok(None) };
@@ -297,7 +297,7 @@ impl Payout<'_> {
         let market = self.worker.chain.market().await?;
         let Some(fees) = transaction::fees(&transaction).replacement(market, bound) else {
             let command = &self.command.id;
-            tracing::warn!(command, "a payout is stuck, and networkFeeMax allows no higher fee");
+            tracing::warn!(command, "a payout is stuck, and its bound allows no higher fee");
             return Ok(None);
         };
         transaction.max_fee_per_gas = fees.max;

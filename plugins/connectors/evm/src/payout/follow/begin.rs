@@ -42,7 +42,7 @@ impl Payout<'_> {
         };
         let market = chain.market().await?;
         let Some(fees) = Fees::first(market, bound_for_each(self.order.fee_max, gas)) else {
-            return self.retry("the network's fees are above networkFeeMax".to_owned()).await;
+            return self.retry("the network's fees are above the payout's bound".to_owned()).await;
         };
         let network_fee = U256::from(fees.max).saturating_mul(U256::from(gas));
         let spending = self.spending(network_fee);
