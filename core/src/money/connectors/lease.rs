@@ -224,8 +224,9 @@ pub(super) async fn lease_one(
 /// is drawn by lot: by age, a lease of one command would always be that partner's. Two leases at once
 /// get different commands: each passes over rows that the other has locked. An order whose earlier command
 /// is still open waits, and so does a payout of coins or money that a check holds back, which no refund
-/// waits for; nothing waits for a command that its connector is not capable of. A payout and the
-/// cancellation of a payment do not wait for each other, nor does another connector for a cancellation.
+/// waits for; nothing waits for a command that nobody gets, as its connector is not capable of it, it has
+/// no route or nobody outside takes its kind. A payout and the cancellation of a payment do not wait for
+/// each other, nor does another connector for a cancellation.
 /// What no connector is named for goes to those outside alone.
 /// Both queues are locked up to `max` of a partner and four times as many in all, so that another
 /// lease may pass over commands that neither takes.
@@ -280,9 +281,9 @@ async fn take(
                         where e.client_id = c.client_id and e.order_id = c.order_id
                             and e.state = 'open'
                             and (e.created_at, e.command_id) < (c.created_at, c.command_id)
-                            -- one that nobody gets, as its connector cannot do it, has no turn
+                            -- one that nobody gets has no turn
                             and not (e.attempt = e.retries and exists (
-                                select from connector_without(e.kind, e.connector)))
+                                select from kind_without_taker(e.kind, e.connector, e.direction)))
                             -- a payment that is cancelled concerns its provider alone, and no payout
                             and not (e.kind = 'payment.cancel'
                                 and (c.kind = 'payout.send' or e.connector <> $1))
@@ -317,7 +318,9 @@ async fn take(
                         select from command e
                         where e.client_id = c.client_id and e.order_id = c.order_id
                             and e.state = 'open'
-                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)))
+                            and (e.created_at, e.command_id) < (c.created_at, c.command_id)
+                            and not (e.attempt = e.retries and exists (
+                                select from kind_without_taker(e.kind, e.connector, e.direction)))))
                 order by c.created_at, c.command_id limit $3
                 for update of c skip locked
             ) d

@@ -146,16 +146,25 @@ async fn one_orders_commands_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn nothing_waits_for_a_command_that_its_connector_cannot_do() {
+async fn nothing_waits_for_a_command_that_nobody_gets() {
     let context = TestContext::start().await;
     let acme = context.partner("acme").await;
     let one = Connector::new(&context, "one", &["payment.refund"]).await;
+    let screening = CommandKind::ScreeningCheck;
+    let out = Target::Asset { direction: Direction::Out, asset: "ETH".to_owned() };
     command(&context, &acme, CommandKind::PaymentCancel, "a", Some(7), to("one")).await;
+    command(&context, &acme, PAYOUT, "unrouted", Some(7), out).await;
+    command(&context, &acme, screening, "unserved", Some(7), Target::Capability).await;
     command(&context, &acme, CommandKind::PaymentRefund, "b", Some(7), to("one")).await;
     command(&context, &acme, CommandKind::PaymentRefund, "c", Some(7), to("one")).await;
     let free = one.lease(10).await;
     assert_eq!(free.len(), 1, "{free:?}");
     assert_eq!(free[0]["body"]["key"], "b");
+    let two = Connector::new(&context, "two", &["screening.check"]).await;
+    assert_eq!(two.lease(10).await[0]["body"]["key"], "unserved");
+    command(&context, &acme, screening, "d", Some(8), Target::Capability).await;
+    command(&context, &acme, CommandKind::PaymentRefund, "e", Some(8), to("one")).await;
+    assert!(one.lease(10).await.is_empty(), "somebody gets what is before it");
 }
 
 #[tokio::test]
