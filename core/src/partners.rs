@@ -25,6 +25,8 @@ const BUCKETS_MAX: u64 = 65_536;
 const BUCKET_IDLE: Duration = Duration::from_secs(3_600);
 /// Limit of a network from which staff sign in or ask for mails.
 const STAFF_QUOTA: Quota = Quota::new(60, 60, 60);
+/// Time for which a login makes its network known: 15 days, and 30 after another one.
+const KNOWN_QUOTA: Quota = Quota::new(1, 15 * 86_400, 2);
 
 /// The attempted credential. Each has its own buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,10 +58,12 @@ impl Default for Attempts {
 
 impl Attempts {
     /// Counts a password attempt for `username`, at the rate of its client: by this edge, and then by
-    /// all together, so that what this edge refuses costs the database nothing.
+    /// all together, so that what this edge refuses costs the database no write.
     ///
     /// The address is counted first: an exhausted address takes nothing from the name's bucket. Nor does
-    /// a sender from which the client accepts no login: those have another bucket for the name.
+    /// a sender from which the client accepts no login: those have another bucket for the name. A network
+    /// from which the client has logged in passes when that of the name is empty: it has its own ten
+    /// tries, and those of strangers do not keep the client out.
     async fn count_password(
         &self,
         core: &Core,
@@ -75,8 +79,21 @@ impl Attempts {
         let is_elsewhere = tenant.is_some_and(|tenant| !tenant.allowed_senders.include(sender));
         let bucket = if is_elsewhere { "elsewhere" } else { "name" };
         let name = sha256(&format!("partners/{bucket}/{username}"));
-        admit(core, tenant, self.by_name.take((name, quota), quota, now))?;
-        admit(core, tenant, shared_bucket::take(core, &name, quota).await?)
+        let mut decision = self.by_name.take((name, quota), quota, now);
+        if decision.allowed {
+            decision = shared_bucket::take(core, &name, quota).await?;
+        }
+        let known = known_bucket(peer, username);
+        if !decision.allowed && shared_bucket::is_taken_from(core, &known, KNOWN_QUOTA).await? {
+            return Ok(());
+        }
+        admit(core, tenant, decision)
+    }
+
+    /// Knows the network of a login under `username`, on every edge.
+    async fn know(&self, core: &Core, peer: IpAddr, username: &str) -> Result<()> {
+        // Refused while it is known for long enough.
+        shared_bucket::take(core, &known_bucket(peer, username), KNOWN_QUOTA).await.map(drop)
     }
 
     /// Counts a refresh token that claims to be `tenant`'s, in the same order.
@@ -124,6 +141,11 @@ impl Attempts {
         let (quota, now) = (quota(core, tenant), core.clock.monotonic_ns());
         admit(core, tenant, self.by_network.take((kind, network(peer), quota), quota, now))
     }
+}
+
+/// The bucket from which logins under `username` take that come from this network.
+fn known_bucket(peer: IpAddr, username: &str) -> [u8; 32] {
+    sha256(&format!("partners/known/{}/{username}", network(peer)))
 }
 
 fn quota(core: &Core, tenant: Option<&Tenant>) -> Quota {

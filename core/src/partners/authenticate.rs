@@ -40,7 +40,8 @@ impl Endpoint for V1 {
     const DOC: Doc = Doc {
         summary: "Exchange a user name and a password for tokens",
         details: "`token` lives an hour, `refreshToken` a month from its last use. By default ten \
-                  tries a minute for one user name, and ten from one address.",
+                  tries a minute for one user name, and ten from one address. Tries of others \
+                  keep out no address from which you have logged in within 15 days.",
         body: Shape::Members(&[
             required("username", Kind::Text, "As issued by the operator."),
             required("password", Kind::Text, "As issued by the operator."),
@@ -78,6 +79,7 @@ impl Endpoint for V1 {
             |tenant: &Tenant| !tenant.suspended && tenant.allowed_senders.include(&login.sender);
         match (tenant, verified) {
             (Some(tenant), Some(hash)) if admitted(tenant) => {
+                core.attempts.know(core, login.sender.address, &login.username).await?;
                 Ok(Json(TokenPair::issue_to_client(core, tenant.id, &hash).await?))
             }
             _ => Err(Code::ClientCredentialsInvalid.into()),

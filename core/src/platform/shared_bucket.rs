@@ -62,6 +62,20 @@ pub(crate) async fn take_within(
     })
 }
 
+/// True if a request was taken from the bucket of this digest and has not come back yet. Takes nothing.
+pub(crate) async fn is_taken_from(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"
+        select exists (select from attempt_bucket
+            where bucket_digest = $1 and full_at > rampart_now()) as "found!"
+        "#,
+        row_digest(core, bucket, quota)?,
+    )
+    .fetch_one(&core.db)
+    .await?;
+    Ok(found)
+}
+
 /// The digest of the row that a bucket has for this quota. Keyed, because a bucket may be a person's: an
 /// e-mail address is easily guessed from a plain one.
 fn row_digest(core: &Core, bucket: &[u8; 32], quota: Quota) -> Result<Vec<u8>> {

@@ -1,6 +1,7 @@
 //! Client credentials: `authenticate`, the tokens it gives, and how often it may be tried
 //! (sections 2 and 4 of the contract).
 
+mod known_networks;
 mod refresh;
 
 use std::net::IpAddr;
