@@ -27,6 +27,7 @@ use crate::platform::crypto::{KEY_BYTES, MasterKey, Purpose, Secret, lasting_con
 use crate::platform::db::{self, DatabaseError, Pool};
 use crate::platform::error::{Error, Result};
 use crate::platform::heartbeats::Heartbeats;
+use crate::platform::log_throttle::LogThrottle;
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
@@ -201,9 +202,7 @@ impl Core {
         db.measure(&parts.metrics);
         parts.metrics.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let policies = Arc::new(Policies::new(&settings.policy, &keys, clock.clone())?);
-        let snapshots = Snapshots::empty();
         let passwords = Passwords::new(clock.clone())?;
-        let tokens = Tokens::new(&settings.lifetimes);
         let (order_inserts, order_reads) = (OrderInserts::start(&db), OrderReads::start(&db));
         let key_claims = KeyClaims::start(&db);
         let core = Arc::new(Self {
@@ -221,7 +220,7 @@ impl Core {
             price_feed: parts.price_feed,
             mailer: parts.mailer,
             upstream: parts.upstream,
-            snapshots,
+            snapshots: Snapshots::empty(),
             passwords,
             documents: parts.documents,
             images: ImageProcessor::default(),
@@ -229,6 +228,7 @@ impl Core {
             price_cache: PriceCache::default(),
             method_performance: PerformanceCache::default(),
             acme: parts.acme,
+            used_up_shares: LogThrottle::default(),
             shared_rates: Arc::new(parts.shared_rates),
             attempts: Attempts::default(),
             oidc: parts.oidc,
@@ -236,7 +236,7 @@ impl Core {
             connector_failures: LoginFailures::new(FAILURES),
             lease_waits: LeaseWaits::default(),
             user_attempts: users::Attempts::default(),
-            tokens,
+            tokens: Tokens::new(&settings.lifetimes),
             order_inserts,
             key_claims,
             order_reads,

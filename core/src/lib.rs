@@ -39,6 +39,7 @@ use crate::platform::crypto::MasterKey;
 use crate::platform::crypto::tenant_key::TenantKeys;
 use crate::platform::db::Pool;
 use crate::platform::heartbeats::Heartbeats;
+use crate::platform::log_throttle::LogThrottle;
 use crate::platform::mail::Mailer;
 use crate::platform::metrics::Metrics;
 use crate::platform::object_store::DocumentStore;
@@ -101,6 +102,8 @@ pub struct Core {
     pub images: ImageProcessor,
     /// The certificate that edges obtain from an authority.
     pub acme: AcmeClient,
+    /// The log's lines about senders that have used up their shares.
+    used_up_shares: LogThrottle,
     /// Rate limits that edges share.
     pub shared_rates: Arc<SharedRates>,
     /// Rate limits of client credentials.

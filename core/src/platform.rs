@@ -16,6 +16,7 @@ pub(crate) mod interleavings;
 pub mod keyed_budget;
 pub mod keyed_semaphore;
 pub(crate) mod keyed_shares;
+pub(crate) mod log_throttle;
 pub mod lookups;
 pub mod mail;
 pub mod metrics;

@@ -169,7 +169,7 @@ impl Core {
         let tenant = client.as_ref().map(Client::id);
         let run = admission.route.run(Arc::clone(self), client, input);
         let result = tenant::run(tenant, run).await;
-        let mut reply = result.unwrap_or_else(|error| error.reply(&request_id));
+        let mut reply = result.unwrap_or_else(|error| self.reply_to(&error, &request_id));
         for code in reply.codes.iter().filter(|code| !admission.route.declares(**code)) {
             tracing::error!(route = ?admission.route, code = code.as_str(), "undeclared code");
         }
@@ -245,7 +245,7 @@ impl Core {
 
     /// 503 for a sender that has used up its own share.
     pub fn refuse_share(&self, request_id: &str, doing: &'static str) -> Reply {
-        let mut reply = Error::share_used_up(doing).reply(request_id);
+        let mut reply = self.reply_to(&Error::share_used_up(doing), request_id);
         self.finish(&mut reply, request_id, None);
         reply
     }
@@ -276,7 +276,7 @@ impl Core {
     }
 
     fn refused(&self, head: &Head, error: &Error, admission: Option<&Admission>) -> NotAdmitted {
-        let mut reply = Box::new(error.reply(&head.request_id));
+        let mut reply = Box::new(self.reply_to(error, &head.request_id));
         self.finish(&mut reply, &head.request_id, admission);
         NotAdmitted { reply, labels: admission.map(Admission::labels) }
     }

@@ -29,13 +29,14 @@ pub struct FoundRoute {
 /// Finishes what a listener has begun to answer on connections of this kind, with the headers of every
 /// answer.
 pub async fn reply(
+    core: &Core,
     connections: PoolKind,
     request_id: &str,
     answering: impl Future<Output = Result<Reply>> + Send,
 ) -> Reply {
     // On the heap: unoptimised, its state would not fit on the stack beside the listener's.
     let result = connections.run(Box::pin(answering)).await;
-    let mut reply = result.unwrap_or_else(|error| plain_error::reply(&error, request_id));
+    let mut reply = result.unwrap_or_else(|error| plain_error::reply(core, &error, request_id));
     reply.set("x-request-id", request_id);
     reply.set("cache-control", "no-store");
     // Operators open files that users have sent: what such a file is, its sender does not decide.
@@ -78,7 +79,7 @@ pub async fn run<C: Any + Clone + Send + Sync>(
     proven.insert(caller);
     let input = Input { head, body, upload: None, document: Value::Null, params, now, proven };
     let result = route.run(Arc::clone(core), None, input).await;
-    let reply = result.unwrap_or_else(|error| plain_error::reply(&error, &request_id));
+    let reply = result.unwrap_or_else(|error| plain_error::reply(core, &error, &request_id));
     if !route.declares_status(reply.status) {
         tracing::error!(?route, status = reply.status.as_u16(), "undeclared status");
     }

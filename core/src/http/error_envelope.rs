@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::Core;
 use crate::http::reply::Reply;
 use crate::platform::error::{Chain, Code, Error, Refusal, Violation};
 use crate::platform::telemetry::TraceScope;
+
+const NS_PER_MS: u64 = 1_000_000;
 
 impl Refusal {
     fn reply(&self) -> Reply {
@@ -68,8 +71,38 @@ impl Violation {
     }
 }
 
+impl Core {
+    /// The reply to the partner, as [`Error::reply`] makes it. A used up share is logged as well.
+    pub fn reply_to(&self, error: &Error, request_id: &str) -> Reply {
+        self.log_used_up_share(error, request_id);
+        error.reply(request_id)
+    }
+
+    /// Logs that a sender has used up its own share, if the error says so: once a second at most,
+    /// because it goes on asking.
+    pub(super) fn log_used_up_share(&self, error: &Error, request_id: &str) {
+        let Error::Failed(failure) = error else { return };
+        if !failure.by_sender() {
+            return;
+        }
+        let now_ms = self.clock.monotonic_ns() / NS_PER_MS;
+        let Some(not_logged) = self.used_up_shares.try_log(now_ms, false) else { return };
+        let (doing, cause) = (failure.doing, Chain(failure));
+        let trace_id = TraceScope::current().trace_id();
+        tracing::warn!(
+            request_id,
+            trace_id,
+            doing,
+            %cause,
+            not_logged,
+            "a sender has used up its share"
+        );
+    }
+}
+
 impl Error {
-    /// The reply to the partner. The cause of a failure is logged here, once.
+    /// The reply to the partner. The cause of a failure of ours is logged here, once; that of a used up
+    /// share by [`Core::reply_to`].
     pub fn reply(&self, request_id: &str) -> Reply {
         let trace_id = || TraceScope::current().trace_id();
         match self {
@@ -84,8 +117,10 @@ impl Error {
                 Self::from(Code::GeneralError).reply(request_id)
             }
             Self::Failed(failure) => {
-                let (doing, cause) = (failure.doing, Chain(failure));
-                tracing::error!(request_id, trace_id = trace_id(), doing, %cause, "failed");
+                if !failure.by_sender() {
+                    let (doing, cause) = (failure.doing, Chain(failure));
+                    tracing::error!(request_id, trace_id = trace_id(), doing, %cause, "failed");
+                }
                 failure.refusal().reply()
             }
         }

@@ -3,20 +3,30 @@
 use http::StatusCode;
 use serde_json::json;
 
+use crate::Core;
 use crate::http::reply::Reply;
 use crate::platform::error::{Denial, Error, Refusal, Violation};
 use crate::platform::telemetry::TraceScope;
 
 /// The reply to an error. A failure's cause is logged here, once.
-pub fn reply(error: &Error, request_id: &str) -> Reply {
+pub fn reply(core: &Core, error: &Error, request_id: &str) -> Reply {
+    match error {
+        Error::Failed(failure) if !failure.by_sender() => {
+            let trace_id = TraceScope::current().trace_id();
+            tracing::error!(request_id, trace_id, %error, "a private call failed");
+        }
+        _ => core.log_used_up_share(error, request_id),
+    }
+    rendered(error)
+}
+
+fn rendered(error: &Error) -> Reply {
     match error {
         Error::Denied(denial) => denied(denial),
         Error::Refused(refusal) => {
             with_reason(StatusCode::UNPROCESSABLE_ENTITY, &sentences(refusal))
         }
         Error::Failed(failure) => {
-            let trace_id = TraceScope::current().trace_id();
-            tracing::error!(request_id, trace_id, %error, "a private call failed");
             let refusal = failure.refusal();
             let reason = match refusal.by_sender() {
                 true => "too many such calls are under way; try again later",
@@ -72,14 +82,14 @@ mod tests {
     #[test]
     fn a_refusal_is_told_in_sentences_and_not_by_its_codes() {
         let error = Error::with_detail(Code::CurrencyPairUnknown, "BTC-XXX");
-        let reply = reply(&error, "");
+        let reply = rendered(&error);
         assert_eq!(reply.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(&*reply.body, br#"{"error":"The currency pair is unknown. (BTC-XXX)"}"#);
     }
 
     #[test]
     fn a_caller_whose_share_is_in_use_is_not_told_of_a_failure_of_ours() {
-        let reply = reply(&Error::share_used_up("read"), "");
+        let reply = rendered(&Error::share_used_up("read"));
         let wanted = br#"{"error":"too many such calls are under way; try again later"}"#;
         assert_eq!((&*reply.body, reply.by_sender), (&wanted[..], true));
     }
@@ -94,7 +104,7 @@ mod tests {
             (Error::invariant("read"), 500, false),
             (denied(StatusCode::CONFLICT), 409, false),
         ] {
-            let reply = reply(&error, "");
+            let reply = rendered(&error);
             assert_eq!(reply.status.as_u16(), status);
             assert_eq!(reply.headers.contains_key("retry-after"), is_told, "{status}");
         }

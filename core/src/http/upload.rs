@@ -99,11 +99,11 @@ impl Upload {
     pub fn take(&mut self, chunk: &[u8]) -> Result<(), UploadError> {
         self.size += chunk.len();
         let reserved = self.core.images.reserve(&self.partner, &mut self.share, self.size);
-        reserved.map_err(|limit| {
-            tracing::warn!(?limit, "the limit of uploads in progress is reached");
-            match limit {
-                BudgetLimit::Key => UploadError::ShareUsedUp,
-                BudgetLimit::Total => UploadError::Unavailable,
+        reserved.map_err(|limit| match limit {
+            BudgetLimit::Key => UploadError::ShareUsedUp,
+            BudgetLimit::Total => {
+                tracing::warn!("the limit of uploads in progress is reached");
+                UploadError::Unavailable
             }
         })?;
         self.pending.extend_from_slice(chunk);

@@ -54,7 +54,7 @@ impl Core {
     pub async fn connectors(self: &Arc<Self>, head: Head, body: impl UnreadBody) -> Reply {
         let request_id = head.request_id.clone();
         let answering = self.answer_connector(head, body);
-        private_api::reply(PoolKind::Connectors, &request_id, answering).await
+        private_api::reply(self, PoolKind::Connectors, &request_id, answering).await
     }
 
     async fn answer_connector(

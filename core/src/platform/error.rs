@@ -158,6 +158,11 @@ impl Failure {
         Self { doing, unavailable: false, by_sender: false, source: None }
     }
 
+    /// True if the sender has used up its own share: no failure of ours.
+    pub(crate) const fn by_sender(&self) -> bool {
+        self.by_sender
+    }
+
     /// The refusal sent to the partner: ER999 without details.
     pub(crate) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::new();

@@ -12,7 +12,6 @@ pub(crate) mod configuration;
 mod fuel_budget;
 mod limits;
 mod load;
-mod log_throttle;
 mod rollout;
 mod root_keys;
 mod sample_throttle;

@@ -73,7 +73,7 @@ impl Gateway {
                 PrivateListener::Connectors => self.core.connectors(head, body).await,
                 PrivateListener::Operations => match body.read(false).await {
                     Ok(_) => self.answer_operations(&head).await,
-                    Err(error) => plain_error::reply(&error, &head.request_id),
+                    Err(error) => plain_error::reply(&self.core, &error, &head.request_id),
                 },
             }
         });

@@ -1,5 +1,7 @@
 //! Limits of rate and number, and that they hold for who exceeds them alone.
 
+mod logged;
+
 use std::io;
 use std::net::Ipv4Addr;
 

@@ -25,11 +25,11 @@ pub async fn answer(core: &Arc<Core>, head: Head, body: impl UnreadBody) -> Repl
     let is_page = is_page(&head.path, &head.headers);
     let answering = async {
         match answer_operator(core, head, body).await {
-            Err(error) if is_page => Ok(console::render_error(&error, &request_id)),
+            Err(error) if is_page => Ok(console::render_error(core, &error, &request_id)),
             answer => answer,
         }
     };
-    private_api::reply(PoolKind::Operators, &request_id, answering).await
+    private_api::reply(core, PoolKind::Operators, &request_id, answering).await
 }
 
 /// The answer to a request of the operators' listener whose call came to no end: `plain`, or a

@@ -9,10 +9,10 @@ use rampart_plugins::contract::{ConfigEntry, PolicyKind};
 use rampart_plugins::{Breaker, KeyRing};
 
 use super::fuel_budget::FuelBudget;
-use super::log_throttle::LogThrottle;
 use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
 use super::slot::Slot;
+use crate::platform::log_throttle::LogThrottle;
 use crate::platform::metrics::PolicyMeters;
 
 /// Policies that replace a tenant's built-in rules.

@@ -12,7 +12,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::active::{ActivePolicy, TenantPolicies};
-use super::log_throttle::LogThrottle;
 use super::rollout::Rollout;
 use super::sample_throttle::SampleThrottle;
 use super::slot::Slot;
@@ -20,6 +19,7 @@ use super::{configuration, verification_keys};
 use crate::Core;
 use crate::platform::db::{BrokenRow, Readable, readable};
 use crate::platform::error::Result;
+use crate::platform::log_throttle::LogThrottle;
 
 /// The policies of the current snapshot, by client.
 pub(crate) type CurrentPolicies<'a> = HashMap<Uuid, &'a TenantPolicies>;

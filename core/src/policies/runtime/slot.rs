@@ -9,9 +9,9 @@ use rampart_plugins::Policy;
 use rampart_plugins::contract::PolicyKind;
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::log_throttle::LogThrottle;
 use crate::platform::clock::Clock;
 use crate::platform::error::Result;
+use crate::platform::log_throttle::LogThrottle;
 
 /// Pause after a failure that says nothing of the component; it doubles with each that follows.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);

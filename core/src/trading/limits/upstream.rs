@@ -136,7 +136,7 @@ impl Core {
         let headers = identified.and_then(|caller| headers(&input.head, &caller));
         let mut reply = match &headers {
             Ok(_) => Reply::empty(StatusCode::OK),
-            Err(error) => error.reply(&request_id),
+            Err(error) => self.reply_to(error, &request_id),
         };
         self.finish(&mut reply, &request_id, Some(admission));
         match headers {

@@ -5,6 +5,7 @@ use http::{Method, StatusCode};
 use maud::{Markup, html};
 
 use super::visit::{Refused, Visit};
+use crate::Core;
 use crate::http::html::allow_images;
 use crate::http::html::components::{Tone, toast};
 use crate::http::html::shell::Shell;
@@ -104,8 +105,8 @@ pub(super) fn render_signed_out(status: StatusCode, title: &str, body: &Markup) 
 }
 
 /// The page of an error: of a refusal in words, of a failure with what support looks for in the log.
-pub(in crate::operate) fn render_error(error: &Error, request_id: &str) -> Reply {
-    let plain = plain_error::reply(error, request_id);
+pub(in crate::operate) fn render_error(core: &Core, error: &Error, request_id: &str) -> Reply {
+    let plain = plain_error::reply(core, error, request_id);
     match error {
         Error::Failed(_) => render_failure(&plain, request_id),
         Error::Denied(_) | Error::Refused(_) => {

@@ -112,7 +112,8 @@ impl Visit<'_> {
         // On the heap: a page makes several calls, whose states would not fit on the stack together.
         let served = Box::pin(serve(self.core, self.session.operator.clone(), head, bytes)).await;
         let request_id = &*self.head.request_id;
-        let reply = served.unwrap_or_else(|error| plain_error::reply(&error, request_id));
+        let reply =
+            served.unwrap_or_else(|error| plain_error::reply(self.core, &error, request_id));
         naming_request(reply, request_id)
     }
 

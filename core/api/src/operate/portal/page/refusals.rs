@@ -75,7 +75,7 @@ impl Visit<'_> {
             return reply;
         }
         let request_id = &self.request.head.request_id;
-        let plain = error.reply(request_id);
+        let plain = self.core.reply_to(error, request_id);
         let wait = plain.headers.get(RETRY_AFTER);
         let reason = match (error, wait.and_then(|seconds| seconds.to_str().ok())) {
             (Error::Refused(refusal), _) => {

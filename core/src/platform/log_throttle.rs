@@ -1,8 +1,8 @@
-//! Rate limit of a policy's logged failures: a partner must not fill the disk.
+//! Rate limit of logged failures: a partner must not fill the disk.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Shortest time between two lines about one policy, in milliseconds.
+/// Shortest time between two lines of one throttle, in milliseconds.
 const INTERVAL_MS: u64 = 1_000;
 
 /// The time of the next line, and the number of lines suppressed.
