@@ -80,6 +80,7 @@ pub struct Attempts {
     by_email: KeyedGcra<([u8; 32], Quota)>,
     by_client: KeyedGcra<(ClientId, Askers, Quota)>,
     visitors: KeyedGcra<(ClientId, IpAddr, Quota)>,
+    challenges: KeyedGcra<(ClientId, IpAddr, Quota)>,
     forgotten: KeyedGcra<(ClientId, IpAddr)>,
     mails: KeyedGcra<[u8; 32]>,
 }
@@ -90,6 +91,7 @@ impl Default for Attempts {
             by_email: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             by_client: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             visitors: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
+            challenges: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             forgotten: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
             mails: KeyedGcra::new(BUCKETS_MAX, BUCKET_IDLE),
         }
@@ -146,6 +148,18 @@ impl Attempts {
         admit(core, client, &shared_bucket::take(core, &bucket, FORGOTTEN_QUOTA).await?)
     }
 
+    /// Counts a challenge that a visitor asks for who has named nobody. Each is a row for some minutes, and
+    /// a network has no more of them than it may answer. By this edge alone, so that it costs the database
+    /// nothing.
+    ///
+    /// # Errors
+    /// Code 920.
+    pub(super) fn count_challenge(&self, core: &Core, client: &Client) -> Result<()> {
+        let Some(network) = client.visitor_network() else { return Ok(()) };
+        let (part, now) = (visitors_part(client), core.clock.monotonic_ns());
+        admit(core, client, &self.challenges.take((client.id(), network, part), part, now))
+    }
+
     /// Counts an attempt with this passkey, known or not, by its identifier as the form has it.
     ///
     /// # Errors
@@ -190,7 +204,7 @@ impl Attempts {
         let by_client = sha256(&format!("{}/{}", askers.as_str(), client.id()));
         let rates = &client.tenant.rates;
         let (own, all) = (rates.login, rates.client_login);
-        let (network, part) = (client.visitor_network(), all.divided(VISITOR_PARTS).or_faster(own));
+        let (network, part) = (client.visitor_network(), visitors_part(client));
         admit(core, client, &self.by_email.take((login, own), own, now))?;
         if let Some(network) = network {
             let visitors = (client.id(), network, part);
@@ -256,6 +270,12 @@ pub(super) async fn admits_email_code(
     let bucket = sha256(&format!("email-codes/{}/{}", client.id(), email.as_str()));
     let decision = shared_bucket::take(core, &bucket, EMAIL_CODE_QUOTA).await?;
     Ok(is_admitted(core, client, &decision))
+}
+
+/// The rate of the visitors of one network.
+fn visitors_part(client: &Client) -> Quota {
+    let rates = &client.tenant.rates;
+    rates.client_login.divided(VISITOR_PARTS).or_faster(rates.login)
 }
 
 fn key(client: &Client, email: &EmailAddress) -> [u8; 32] {

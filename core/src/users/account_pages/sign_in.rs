@@ -88,6 +88,7 @@ pub(crate) async fn sign_in(
     match form.get("action") {
         "passkey" => match passkey::relying_party(core) {
             Some(party) => {
+                core.user_attempts.count_challenge(core, client)?;
                 let page = SignInPage::new(client, texts, &core.settings.pages).after(Some(form));
                 let challenge = challenge(&core.db, core, client.id(), None).await?;
                 let form = passkey::sign_in_form(page, &party, &challenge, &[]);

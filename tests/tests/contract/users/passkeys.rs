@@ -275,6 +275,21 @@ async fn attempts_are_counted_like_those_with_passwords() {
 }
 
 #[tokio::test]
+async fn a_network_asks_for_few_challenges_and_keeps_no_other_from_one() {
+    let visit = Visit::start().await;
+    let mut limited = 0;
+    for last in 0..70_u8 {
+        let asked = visit.partner.anonymous(Method::POST, &visit.path).body("action=passkey");
+        let answer = asked.from([192, 0, 2, last].into()).send().await;
+        limited += i64::from(answer.status() == 429);
+    }
+    let count = "select count(*) from passkey_challenge";
+    let rows: i64 = sqlx::query_scalar(count).fetch_one(visit.context.db()).await.unwrap();
+    assert!(limited > 0 && rows == 70 - limited, "{rows} rows, {limited} refusals");
+    visit.submit("action=passkey").await.assert_status(200);
+}
+
+#[tokio::test]
 async fn a_page_that_links_asks_for_the_passkey_as_well() {
     let visit = Visit::start().await;
     let ours = visit.add("Laptop").await;
