@@ -212,11 +212,11 @@ impl Gateway {
                     }
                 };
                 let mut reply = done.unwrap_or_else(|failure| self.failed(context, failure));
-                // An answer to what writes is never lost.
                 let answers = public.answers.of(&sender);
-                if route.is_safe()
-                    && let Err(why) = answers.cover_answer(&mut context.answer_share, &reply.body)
-                {
+                let covered = answers.cover_answer(&mut context.answer_share, &reply.body);
+                // The answer to what has written is never lost; a refusal has changed nothing.
+                let can_be_lost = route.is_safe() || reply.status.is_client_error();
+                if can_be_lost && let Err(why) = covered {
                     reply = self.refuse_body(context, why, code);
                 }
                 admission.write_rates(&mut reply);

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use rampart_tests::deadline::{SOON, until};
 use rampart_tests::edge::Edge;
 use rampart_tests::wire::connect;
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{interval, timeout};
 
@@ -99,6 +100,46 @@ async fn large_answers_that_a_partner_leaves_unread_take_bounded_memory() {
     drop(unread);
     let taken = async || Some(partner.get(LARGE).await.status()).filter(|status| *status == 200);
     until("its memory is given back", SOON, taken).await;
+}
+
+/// The answer to a form of a page, its body unread.
+async fn send_form(
+    sender: &SendRequest<Bytes>,
+    url: &str,
+    form: &'static str,
+) -> http::Response<h2::RecvStream> {
+    let request = Request::post(url).body(()).unwrap();
+    let mut sender = sender.clone().ready().await.unwrap();
+    let (answer, mut body) = sender.send_request(request, false).unwrap();
+    body.send_data(Bytes::from_static(form.as_bytes()), true).unwrap();
+    answer.await.unwrap()
+}
+
+#[tokio::test]
+async fn pages_that_refuse_the_forms_of_one_address_take_bounded_memory() {
+    let edge = Edge::with(|setup| _ = setup.set("edge.body_memory_bytes", "1048576")).await;
+    let partner = edge.partner("visited").await;
+    let body = json!({"identifier": "v".repeat(36), "returnUrl": "https://shop.example/"});
+    let made = partner.post("/api/v1/user/register-identifier", body).await;
+    let url = made.assert_status(200).json()["redirectUrl"]["nl-nl"].take();
+    let path = url.as_str().unwrap().splitn(4, '/').nth(3).unwrap().to_owned();
+    let url = edge.url(&format!("/{path}"));
+    let sender = narrow(&edge).await;
+    let ask = async || send_form(&sender, &url, "action=log-in&email=").await;
+    let mut unread = Vec::new();
+    loop {
+        let page = ask().await;
+        if page.status() == 503 {
+            break;
+        }
+        assert_eq!(page.status(), 400);
+        unread.push(page);
+        assert!(unread.len() < 5, "their memory is not counted");
+    }
+    partner.get("/api/v1/prices").await.assert_status(200);
+    drop(unread);
+    let shown = async || Some(ask().await.status()).filter(|status| *status == 400);
+    until("its memory is given back", SOON, shown).await;
 }
 
 #[tokio::test]
