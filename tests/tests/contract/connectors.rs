@@ -22,6 +22,7 @@ mod refunds;
 mod refunds_alone;
 mod refunds_at_the_provider;
 mod refunds_by_hand;
+mod refunds_by_name;
 mod refunds_without_connector;
 mod return_fees;
 mod returns;

@@ -21,9 +21,10 @@ use rampart_types::{ClientId, OrderId, OrderKey};
 
 /// Records a report in the caller's transaction, which sees every tenant: the payment, its balanced
 /// entry, and what follows for its order. A report that is known, contradicts a known one, or
-/// confirms a refund that was booked by hand moves nothing. A report of more than such a refund is
-/// a payment of the rest. One of a deposit that was booked by hand is matched to its order. The
-/// order's row stays locked until the transaction ends.
+/// confirms a refund that was booked by hand moves nothing, nor does a refund by hand of which a
+/// connector has told by its name. A report of more than such a refund is a payment of the rest. One
+/// of a deposit that was booked by hand is matched to its order. The order's row stays locked until
+/// the transaction ends.
 ///
 /// # Errors
 /// The database's. The report's content is no error.
@@ -32,6 +33,10 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     if report.kind.is_arrival() {
         // Reports of it that came before follow it to its order.
         locks::hold(conn, report).await?;
+    }
+    if report.kind == PaymentKind::Refunded {
+        // An operator and a connector may tell of it by one name at once.
+        locks::hold_payment_reference(conn, MANUAL, &report.provider_reference).await?;
     }
     let order = match report.order {
         Some(order) => OrderTerms::find(conn, report.client, order).await?,
@@ -47,7 +52,8 @@ pub async fn record(conn: &mut Connection, core: &Core, report: &Report) -> Resu
     let mut report = Cow::Borrowed(report);
     if report.kind == PaymentKind::Refunded {
         let of = order.as_ref();
-        match refund_confirmations::take(conn, of, &report, &currency, is_coins).await? {
+        let taken = refund_confirmations::take(conn, client, of, &report, &currency, is_coins);
+        match taken.await? {
             RefundReport::Known(known) => return Ok(known),
             RefundReport::New(amount) if amount != report.amount => report.to_mut().amount = amount,
             RefundReport::New(_) => {}

@@ -185,10 +185,12 @@ impl Recording<'_> {
     }
 
     /// Money or coins were given back: what was to be refunded, else what is not executed, else what
-    /// nobody wants. More than all of that is a loss. The order follows what is given back of its own
+    /// nobody wants. More than all of that is a loss. What an operator has booked by hand under the
+    /// same name has left its provider instead. The order follows what is given back of its own
     /// currency alone.
     async fn refund(&mut self, conn: &mut Connection) -> Result<()> {
-        let amount = self.report.amount;
+        let by_hand = self.booked_by_hand(conn).await?;
+        let amount = self.report.amount - by_hand;
         let is_paid_in = |order: &OrderTerms| order.amounts.paid().1 == self.currency;
         let order = self.order.clone().filter(is_paid_in);
         if let Some(order) = &order {
@@ -204,7 +206,8 @@ impl Recording<'_> {
         }
         let position = self.position(conn).await?;
         let mut rest = amount;
-        let mut postings = vec![self.held(-amount)];
+        let at_hand = holding(self.is_coins, MANUAL, &self.currency, by_hand);
+        let mut postings = vec![self.held(-self.report.amount), at_hand];
         for kind in [RefundPayable, Suspense, Customer] {
             let part = position.owed(kind, &self.currency).min(rest);
             postings.push(self.line(kind, part));
@@ -213,6 +216,9 @@ impl Recording<'_> {
         let excess = if self.order.is_some() { Dispute } else { Suspense };
         postings.push(self.line(excess, rest));
         self.post(conn, &postings).await?;
+        if amount.is_zero() {
+            return Ok(());
+        }
         if self.report.connector == MANUAL {
             // What was given back by hand is not given back by command as well.
             let set_aside = position.owed(RefundPayable, &self.currency);

@@ -1,5 +1,6 @@
 //! Refunds that an operator's event of an order has booked, and that their provider reports
-//! afterwards: the money has left once, so the report confirms what is booked.
+//! afterwards: the money has left once, so the report confirms what is booked. Refunds of which a
+//! connector and an operator tell by one name, who are heard in any order, are one, too.
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use crate::money::ledger::AccountKind::{Customer, RefundPayable, Suspense};
 use crate::money::ledger::Position;
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
-use rampart_types::ClientId;
+use rampart_types::{ClientId, OrderId};
 
 /// A report of a refund, beside bookings by hand and earlier reports.
 pub(super) enum RefundReport {
@@ -36,10 +37,11 @@ struct ByHand {
 
 /// Takes a report of a refund as the confirmation of one that was booked by hand, of the same
 /// payment and currency, as far as that is left to be confirmed. What it reports beyond that is a
-/// fact of its own. The order's row is locked; another report of the same reference waits until the
-/// transaction ends.
+/// fact of its own. One by hand of which a connector has told by its name is known. The order's row
+/// is locked; another report of the same reference waits until the transaction ends.
 pub(super) async fn take(
     conn: &mut Connection,
+    client: ClientId,
     order: Option<&OrderTerms>,
     report: &Report,
     currency: &str,
@@ -47,7 +49,8 @@ pub(super) async fn take(
 ) -> Result<RefundReport> {
     let new = RefundReport::New(report.amount);
     if report.connector == MANUAL {
-        return Ok(new);
+        let told = told_by_name(conn, client, report, currency).await?;
+        return Ok(told.map_or(new, RefundReport::Known));
     }
     hold_refund_reference(conn, report).await?;
     if let Some(known) = taken_before(conn, report, currency).await? {
@@ -83,6 +86,34 @@ pub(super) async fn take(
     } else {
         RefundReport::New(rest)
     })
+}
+
+/// The refund of which a connector has told by the name that an operator's report of it has; `None`
+/// if that is on record itself.
+async fn told_by_name(
+    conn: &mut Connection,
+    client: ClientId,
+    report: &Report,
+    currency: &str,
+) -> Result<Option<Recorded>, sqlx::Error> {
+    let row = sqlx::query!(
+        r#"
+        select t.client_id as "client_id!", t.payment_id as "payment_id!", t.amount as "amount!"
+        from refunds_named($1, $2, $3, $4) t
+        where t.connector <> $5 and not exists (
+            select from payment p
+            where p.connector = $5 and p.kind = 'refunded' and p.provider_reference = $3)
+        limit 1
+        "#,
+        client.uuid(),
+        report.order.map(OrderId::number),
+        report.provider_reference,
+        currency,
+        MANUAL,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| recorded(row.client_id.into(), row.payment_id, row.amount != report.amount)))
 }
 
 /// Holds the report's reference, which an order's lock does not: reports of it may name different
@@ -176,6 +207,9 @@ async fn find(
             and not exists (
                 select from payment p
                 where p.connector = $3 and p.kind = 'refunded' and p.provider_reference = $8)
+            -- what an operator has told of by the report's name is that
+            and not exists (
+                select from refunds_named($1, $2, $8, $6) t where t.connector = $9)
         limit 1
         "#,
         order.key.client.uuid(),
@@ -186,6 +220,7 @@ async fn find(
         currency,
         is_coins,
         report.provider_reference,
+        MANUAL,
     )
     .fetch_optional(conn)
     .await

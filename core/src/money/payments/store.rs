@@ -154,6 +154,10 @@ async fn sums(
                     join payment o on o.client_id = m.client_id and o.payment_id = m.payment_id
                     where m.to_client_id = $1 and m.order_id = $2 and o.kind = 'received'
                         and o.connector <> $4 and o.provider_reference = p.provider_reference))
+                -- a refund by hand is the one that a connector has told of by its name
+                and not (p.connector = $4 and p.kind = 'refunded' and exists (
+                    select from refunds_named($1, $2, p.provider_reference, p.currency) t
+                    where t.connector <> $4))
             union all
             select p.amount, p.currency from payment_match m
             join payment p on p.client_id = m.client_id and p.payment_id = m.payment_id

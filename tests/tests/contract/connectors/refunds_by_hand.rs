@@ -101,7 +101,7 @@ async fn a_refund_that_was_told_is_not_recorded_by_hand_again() {
 }
 
 /// The amounts that the order's partner was told of as given back.
-async fn told_partner(context: &TestContext, order: &OrderFixture) -> Value {
+pub(super) async fn told_partner(context: &TestContext, order: &OrderFixture) -> Value {
     sqlx::query_scalar(
         "select payload -> 'refunded' from event where type = 'order.refunded' and order_id = $1",
     )

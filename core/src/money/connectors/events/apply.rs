@@ -1,6 +1,7 @@
 //! The effects of an event, in the transaction that stores it.
 
 use chrono::{DateTime, Utc};
+use rampart_statement::stored_reference;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use crate::money::connectors::settlement::{self, Fact, OrderAmounts};
 use crate::money::ledger::Subject;
 use crate::money::payments::PaymentKind;
 use crate::money::payments::locks::hold_payment_reference;
-use crate::money::payments::store::{currency_of, hold_book};
+use crate::money::payments::store::{MANUAL, currency_of, hold_book};
 use crate::platform::db::Connection;
 use crate::platform::error::Result;
 use crate::trading::orders::column::id;
@@ -50,11 +51,7 @@ pub(super) async fn apply(
         return without_money(conn, core, reporter, report, client, order).await;
     };
     if is_of_payment(kind) || order.is_none() && !kind.is_arrival() {
-        let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
-        if let (true, Some(reference)) = (is_of_payment(kind), reference) {
-            // Its payment may be reported at the same time.
-            hold_payment_reference(conn, connector, reference).await?;
-        }
+        hold_names(conn, connector, kind, report).await?;
         let named = payment_of_reference(conn, connector, client, report).await?;
         // Of one that was matched, its provider goes on naming the order that it had named before.
         if let Some(named) = named.filter(|named| order.is_none() || named.is_arrival) {
@@ -76,12 +73,11 @@ pub(super) async fn apply(
     };
     // Stated without a currency, it is of the one that is known.
     let amount = report.amount.unwrap_or(amount);
-    let reference = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
     let fact = Fact {
         kind,
         connector,
         actor,
-        reference: reference.unwrap_or(&report.id).clone(),
+        reference: own_name(report).to_owned(),
         original: report.original_reference.clone(),
         amount,
         currency,
@@ -105,6 +101,30 @@ pub(super) async fn apply(
     }
     let payment = Some((recorded.client, recorded.payment));
     Ok(Applied { is_duplicate: recorded.duplicate, causes: recorded.causes, payment })
+}
+
+/// Its provider's name for the movement that an event reports.
+fn own_name(report: &Report) -> &str {
+    let name = report.provider_reference.as_ref().or(report.transaction_id.as_ref());
+    name.unwrap_or(&report.id)
+}
+
+/// Holds the name of the payment that an event gives back or disputes, which may be reported at the same
+/// time, and that of a refund, which an operator may record. They come before any book.
+async fn hold_names(
+    conn: &mut Connection,
+    connector: &str,
+    kind: PaymentKind,
+    report: &Report,
+) -> Result<()> {
+    let reference = report.original_reference.as_ref().or(report.provider_reference.as_ref());
+    if let (true, Some(reference)) = (is_of_payment(kind), reference) {
+        hold_payment_reference(conn, connector, reference).await?;
+    }
+    if kind == PaymentKind::Refunded {
+        hold_payment_reference(conn, MANUAL, &stored_reference(own_name(report))).await?;
+    }
+    Ok(())
 }
 
 /// The kind of payment that an event reports; `None` if no money and no coins have moved.

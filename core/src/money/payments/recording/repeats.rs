@@ -1,6 +1,6 @@
 //! Payments that operators have booked by hand, and that a connector may report afterwards.
 
-use rampart_types::OrderKey;
+use rampart_types::{OrderId, OrderKey};
 use rust_decimal::Decimal;
 
 use super::Recording;
@@ -50,6 +50,30 @@ impl Recording<'_> {
         take_over(conn, self.core, &arrived).await?;
         self.hold_if_taken_back(conn).await?;
         Ok(true)
+    }
+
+    /// The part of a refund that an operator has booked by hand under the same name.
+    pub(super) async fn booked_by_hand(
+        &self,
+        conn: &mut Connection,
+    ) -> Result<Decimal, sqlx::Error> {
+        let by_hand = sqlx::query_scalar!(
+            r#"
+            select max(t.amount) filter (where t.connector = $5) as by_hand
+            from refunds_named($1, $2, $3, $4) t
+            -- beside that of another connector it is that one's
+            having count(*) = 2 and bool_or(t.payment_id = $6)
+            "#,
+            self.client.uuid(),
+            self.report.order.map(OrderId::number),
+            self.report.provider_reference,
+            self.currency,
+            MANUAL,
+            self.payment,
+        )
+        .fetch_optional(conn)
+        .await?;
+        Ok(by_hand.flatten().unwrap_or_default().min(self.report.amount))
     }
 
     /// True if this payment in suspense may be the money that an operator has booked for the order: of
