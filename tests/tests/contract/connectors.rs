@@ -29,6 +29,7 @@ mod returns;
 mod routes;
 mod sale;
 mod same_number;
+mod transfers_by_hand;
 mod unmatched;
 
 use bytes::Bytes;

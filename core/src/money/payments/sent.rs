@@ -1,12 +1,14 @@
 //! The payouts of an order, by the reports of them.
 
 mod name;
+mod payout;
 
 use rampart_statement::stored_reference;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use self::name::Name;
+use self::payout::Payout;
 use super::terms::OrderTerms;
 use crate::Core;
 use crate::money::ledger::AccountKind::{PayoutPayable, Suspense};
@@ -20,33 +22,6 @@ const OPENING: &str = "opening";
 const UNDONE: &str = "payout-returned";
 /// Kind of the entry of what has left beyond what was owed: an index finds those for the review queue.
 const EXCESS: &str = "payout-excess";
-
-/// A payout that has left: by the report of its begin, that of its end, or both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Payout {
-    /// As the first report has it, by which it is booked.
-    amount: Decimal,
-    begin: Option<Name>,
-    end: Option<Name>,
-    /// Less than what was sent has come back: this is what its provider has kept.
-    is_rest: bool,
-}
-
-impl Payout {
-    fn names(&self) -> impl Iterator<Item = &Name> {
-        self.begin.iter().chain(&self.end)
-    }
-
-    fn is_named(&self, name: &Name) -> bool {
-        self.names().any(|known| known.is(name))
-    }
-
-    /// True if its begin, or its end, was reported by this name.
-    fn has_told(&self, report: PayoutReport, name: &Name) -> bool {
-        let told = if report == PayoutReport::Begin { &self.begin } else { &self.end };
-        told.as_ref().is_some_and(|told| told.is(name))
-    }
-}
 
 /// A report about a payout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +65,8 @@ pub(super) struct Sent {
     undone: Vec<Payout>,
     /// The last report has moved coins or money that were in no earlier one.
     has_moved: bool,
+    /// So much of what the last report's connector tells of had left by an operator's word alone.
+    from_hand: Decimal,
 }
 
 impl Sent {
@@ -162,6 +139,8 @@ impl Sent {
         let is_more = known.is_none() && self.is_certain(report) && self.has_come_back(&name);
         self.has_moved = is_more || report.is_return() == known.is_some();
         self.count_unnamed(report, &name, amount);
+        let take = |known: usize| self.out[known].take_from_hand(report, &name);
+        self.from_hand = known.map_or(Decimal::ZERO, take);
         match (report, known) {
             (PayoutReport::Begin, Some(known)) => Name::keep(&mut self.out[known].begin, name),
             (PayoutReport::End, Some(known)) => Name::keep(&mut self.out[known].end, name),
@@ -179,11 +158,8 @@ impl Sent {
                     self.back.push(payout);
                 }
             }
-            (PayoutReport::Begin, None) => {
-                self.out.push(Payout { amount, begin: Some(name), end: None, is_rest: false });
-            }
-            (PayoutReport::End, None) => {
-                self.out.push(Payout { amount, begin: None, end: Some(name), is_rest: false });
+            (PayoutReport::Begin | PayoutReport::End, None) => {
+                self.out.push(Payout::first(report, name, amount));
             }
             (PayoutReport::Return | PayoutReport::NamedReturn, None) => {}
         }
@@ -302,15 +278,21 @@ impl Sent {
         self.has_moved
     }
 
+    /// The amount of the last report's payout, if an operator alone has told of it before: it is booked
+    /// as sent by hand.
+    pub(super) const fn from_hand(&self) -> Decimal {
+        self.from_hand
+    }
+
     /// The part of what has left that a provider or a network has kept of what came back.
     pub(super) fn kept(&self) -> Decimal {
         self.rests().map(|payout| payout.amount).sum()
     }
 
-    /// The same, of the payouts that this connector was the first to tell of.
+    /// The same, of the payouts that have left at this connector.
     pub(super) fn kept_by(&self, connector: &str) -> Decimal {
-        let is_its = |one: &&Payout| one.names().next().is_some_and(|by| by.connector == connector);
-        self.rests().filter(is_its).map(|payout| payout.amount).sum()
+        let its = self.rests().filter(|payout| payout.connector == connector);
+        its.map(|payout| payout.amount).sum()
     }
 
     fn rests(&self) -> impl Iterator<Item = &Payout> {

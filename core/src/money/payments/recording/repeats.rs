@@ -4,8 +4,9 @@ use rampart_types::{OrderId, OrderKey};
 use rust_decimal::Decimal;
 
 use super::Recording;
-use crate::money::ledger::{Position, Posting};
+use crate::money::ledger::{Position, Posting, post};
 use crate::money::payments::earlier::{Arrived, take_over};
+use crate::money::payments::sent::Sent;
 use crate::money::payments::store::{MANUAL, forget_erased_payer};
 use crate::money::payments::terms::OrderTerms;
 use crate::platform::db::Connection;
@@ -74,6 +75,21 @@ impl Recording<'_> {
         .fetch_optional(conn)
         .await?;
         Ok(by_hand.flatten().unwrap_or_default().min(self.report.amount))
+    }
+
+    /// Moves a transfer that is booked as sent by hand to the account of the connector that tells of it,
+    /// too. Coins have one account, whoever sends them.
+    pub(super) async fn take_from_hand(
+        &self,
+        conn: &mut Connection,
+        sent: &Sent,
+    ) -> Result<(), sqlx::Error> {
+        if self.is_coins {
+            return Ok(());
+        }
+        let amount = sent.from_hand();
+        let moved = [Posting::at(MANUAL, &self.currency, amount), self.held(-amount)];
+        post(conn, self.core, "moved", &self.subject(), &moved).await
     }
 
     /// True if this payment in suspense may be the money that an operator has booked for the order: of

@@ -16,6 +16,35 @@ fn told(reports: &[(PayoutReport, &str, &str)]) -> Vec<bool> {
 }
 
 #[test]
+fn a_payout_by_hand_has_left_at_the_connector_that_tells_of_it_afterwards() {
+    use PayoutReport::{Begin, End, NamedReturn, Return};
+    for (reports, taken) in [
+        (
+            &[(Begin, "manual", "a"), (Begin, "bank", "a"), (End, "bank", "a")][..],
+            &[0_i64, 1, 0][..],
+        ),
+        (&[(Begin, "manual", "a"), (End, "manual", "a"), (End, "bank", "a")], &[0, 0, 1]),
+        (&[(End, "manual", ""), (Begin, "bank", "a"), (End, "bank", "a")], &[0, 1, 0]),
+        (&[(Begin, "manual", "a"), (Return, "bank", "a")], &[0, 1]),
+        (&[(Begin, "manual", "a"), (NamedReturn, "bank", "a")], &[0, 1]),
+        (&[(Begin, "manual", "a"), (Return, "bank", "b")], &[0, 0]),
+        (&[(Begin, "manual", "a"), (Begin, "bank", "b")], &[0, 0]),
+        (&[(Begin, "bank", "a"), (Begin, "manual", "a"), (End, "bank", "a")], &[0, 0, 0]),
+    ] {
+        let mut sent = Sent::default();
+        let each = reports.iter().map(|(report, connector, reference)| {
+            let reference = Some((*reference).to_owned()).filter(|name| !name.is_empty());
+            let name = Name { connector: (*connector).to_owned(), reference };
+            sent.apply(*report, name, Decimal::ONE);
+            sent.from_hand()
+        });
+        let each: Vec<Decimal> = each.collect();
+        let taken: Vec<Decimal> = taken.iter().map(|taken| Decimal::from(*taken)).collect();
+        assert_eq!(each, taken, "{reports:?}");
+    }
+}
+
+#[test]
 fn a_payout_moves_once_whichever_report_of_it_is_first() {
     use PayoutReport::{Begin, End, Return};
     for (reports, moved) in [
