@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::nice;
+use rustix::process::setpriority_process;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -13,6 +13,7 @@ use crate::bindings::types::{CallContext, ConfigEntry, PolicyError};
 use crate::config::check_config;
 use crate::host::call::{Call, CallClass, run};
 use crate::host::compile::{check_size, load};
+use crate::host::compiler::NICENESS;
 use crate::host::keys::KeyRing;
 use crate::host::rejection::{Check, Rejection};
 use crate::host::runtime::Runtime;
@@ -24,9 +25,6 @@ use crate::kinds::{Policy, PolicyKind};
 const INFO_TEXT_BYTES_MAX: usize = 1024;
 /// Most configuration fields, and most keys, a policy may declare.
 const INFO_ITEMS_MAX: usize = 64;
-/// Niceness of the thread that tries an upload, and of the compiler that it starts: the lowest, for
-/// who uploads can wait, unlike an edge that starts.
-const NICENESS: i32 = 19;
 /// Compiling recurses with the nesting of the code, which the uploader chooses.
 const THREAD_STACK_BYTES: usize = 16 << 20;
 
@@ -65,7 +63,7 @@ pub(crate) fn admit(
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || {
             // On Linux this applies to the calling thread alone. If it fails, the default priority stays.
-            let _ = nice(NICENESS);
+            let _ = setpriority_process(None, NICENESS);
             let result = examine(&examined, kind, &wasm, &context, configure);
             // The slot is free before the result is sent, since its receiver may upload again. After
             // a time-out nobody receives it.
