@@ -280,7 +280,7 @@ impl Sent {
 
     /// The amount of the last report's payout, if an operator alone has told of it before: it is booked
     /// as sent by hand.
-    pub(super) const fn from_hand(&self) -> Decimal {
+    pub(super) const fn moved_from_hand(&self) -> Decimal {
         self.from_hand
     }
 

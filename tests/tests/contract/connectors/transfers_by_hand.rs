@@ -73,12 +73,14 @@ async fn a_transfer_that_is_told_by_hand_afterwards_stays_at_its_connectors_prov
 async fn money_whose_arrival_an_operators_event_tells_of_first_has_left_its_provider() {
     let context = TestContext::start().await;
     let (connector, sale) = deposited(&context).await;
-    let transfer = transfers(&context, &connector).await.remove(0);
     let path = format!("/admin/v1/orders/{}/events", sale["orderId"]);
     let paid_out = json!({"event": "paid-out"});
     context.admin(Method::POST, &path, paid_out).await.assert_status(200);
     assert_eq!(holders(&context).await, ["manual"]);
-    tell(&connector, &transfer, "transfer.completed").await;
+    let completed = json!({"id": "seen", "kind": "transfer.completed", "partner": "acme",
+        "orderId": sale["orderId"], "occurredAt": "2026-03-01T13:00:00Z",
+        "providerReference": "sepa-1"});
+    connector.event(completed).await.assert_status(200);
     assert_eq!(holders(&context).await, [CONNECTOR]);
     assert_eq!(problems(&context).await, [Value::Null; 0]);
 }

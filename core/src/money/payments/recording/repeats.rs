@@ -87,7 +87,7 @@ impl Recording<'_> {
         if self.is_coins {
             return Ok(());
         }
-        let amount = sent.from_hand();
+        let amount = sent.moved_from_hand();
         let moved = [Posting::at(MANUAL, &self.currency, amount), self.held(-amount)];
         post(conn, self.core, "moved", &self.subject(), &moved).await
     }

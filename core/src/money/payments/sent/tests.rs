@@ -36,7 +36,7 @@ fn a_payout_by_hand_has_left_at_the_connector_that_tells_of_it_afterwards() {
             let reference = Some((*reference).to_owned()).filter(|name| !name.is_empty());
             let name = Name { connector: (*connector).to_owned(), reference };
             sent.apply(*report, name, Decimal::ONE);
-            sent.from_hand()
+            sent.moved_from_hand()
         });
         let each: Vec<Decimal> = each.collect();
         let taken: Vec<Decimal> = taken.iter().map(|taken| Decimal::from(*taken)).collect();
