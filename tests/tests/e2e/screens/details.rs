@@ -88,7 +88,7 @@ async fn pages_of_one_thing_in_the_portal_look_as_they_should() {
 }
 
 /// Pages of the console about these things and others, by the name of their picture.
-async fn pages_of_console(edge: &Edge, things: Things) -> [(&'static str, String); 15] {
+async fn pages_of_console(edge: &Edge, things: Things) -> [(&'static str, String); 16] {
     let Things { order, user, delivery, .. } = things;
     create(edge, &format!("orders/{order}/events"), json!({"event": "hold", "reason": "look"}))
         .await;
@@ -112,6 +112,7 @@ async fn pages_of_console(edge: &Edge, things: Things) -> [(&'static str, String
         ("policy", "partners/portal/policies/fee".to_owned()),
         ("verification-keys", "partners/portal/verification-keys".to_owned()),
         ("connector", "connectors/cards".to_owned()),
+        ("guests", "partners/portal/guests".to_owned()),
         ("operator", "operators/ada".to_owned()),
         ("operator-keys", "operators/~/keys".to_owned()),
         ("pair", "market/BTC-EUR".to_owned()),
