@@ -7,8 +7,6 @@ use crate::http::reply::Reply;
 use crate::platform::error::{Chain, Code, Error, Refusal, Violation};
 use crate::platform::telemetry::TraceScope;
 
-const NS_PER_MS: u64 = 1_000_000;
-
 impl Refusal {
     fn reply(&self) -> Reply {
         let mut errors = Map::new();
@@ -85,7 +83,7 @@ impl Core {
         if !failure.by_sender() {
             return;
         }
-        let now_ms = self.clock.monotonic_ns() / NS_PER_MS;
+        let now_ms = self.clock.monotonic_ms();
         let Some(not_logged) = self.used_up_shares.try_log(now_ms, false) else { return };
         let (doing, cause) = (failure.doing, Chain(failure));
         let trace_id = TraceScope::current().trace_id();

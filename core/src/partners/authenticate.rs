@@ -41,7 +41,7 @@ impl Endpoint for V1 {
         summary: "Exchange a user name and a password for tokens",
         details: "`token` lives an hour, `refreshToken` a month from its last use. By default ten \
                   tries a minute for one user name, and ten from one address. Tries of others \
-                  keep out no address from which you have logged in within 15 days.",
+                  do not count for an address from which you have logged in within 15 days.",
         body: Shape::Members(&[
             required("username", Kind::Text, "As issued by the operator."),
             required("password", Kind::Text, "As issued by the operator."),

@@ -91,6 +91,11 @@ impl Clock {
         elapsed.saturating_add(offset.saturating_mul(1_000_000))
     }
 
+    /// The same in milliseconds.
+    pub(crate) fn monotonic_ms(&self) -> u64 {
+        self.monotonic_ns() / 1_000_000
+    }
+
     /// Processor time of the calling thread, in nanoseconds.
     pub(crate) fn thread_ns() -> u64 {
         let time = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();

@@ -45,7 +45,7 @@ impl ServingVersion {
     /// Loads the code unless it is loaded: cheap but at the first use.
     async fn load(core: &Core, policy: &Arc<ActivePolicy>) -> Self {
         let version = policy.serving();
-        let now_ms = core.clock.monotonic_ns() / NS_PER_MS;
+        let now_ms = core.clock.monotonic_ms();
         let code = core.policies.ready(&version.slot, now_ms, &core.db).await;
         Self { version, code }
     }

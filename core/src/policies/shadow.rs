@@ -17,7 +17,7 @@ use uuid::Uuid;
 use self::logged_call::LoggedCall;
 pub(super) use self::logged_call::queue_log;
 pub use self::queue::ShadowQueue;
-use super::evaluate::context::{Attributes, NS_PER_MS};
+use super::evaluate::context::Attributes;
 use super::evaluate::redaction::{redacted, redacted_comparison};
 use super::kinds::{CallInputs, PolicyRequest, reported_input};
 use crate::Core;
@@ -130,7 +130,7 @@ pub(super) fn queue_sample<R: PolicyRequest>(
     request: R,
     attributes: &Attributes,
 ) {
-    if active.sample_throttle.allows(core.clock.monotonic_ns() / NS_PER_MS) {
+    if active.sample_throttle.allows(core.clock.monotonic_ms()) {
         let attributes = attributes.clone();
         let input = Box::new(move || reported_input(&request, &attributes));
         let client = client.id();
@@ -195,7 +195,7 @@ impl Core {
         if jobs.is_empty() {
             return Ok(());
         }
-        let now_ms = self.clock.monotonic_ns() / NS_PER_MS;
+        let now_ms = self.clock.monotonic_ms();
         let (rollouts, others) = by_rollout(jobs);
         // The code stays with its runs: over the bound of memory, that of another drops the slot's.
         let loads = rollouts.into_values().map(|(slot, jobs)| async move {
@@ -352,7 +352,7 @@ fn run(code: Option<&Policy>, jobs: Vec<Job>, clock: &Clock, fuel_max: u64) -> R
         match job {
             Job::Shadow { client, rollout, run } => {
                 let entry = results.tallies.entry(rollout.id);
-                let now_ms = clock.monotonic_ns() / NS_PER_MS;
+                let now_ms = clock.monotonic_ms();
                 let comparison = match code.filter(|_| rollout.fuel.allows(now_ms, fuel_max)) {
                     Some(code) => run_metered(&rollout.fuel, || run(code)),
                     None => Comparison::Skipped,

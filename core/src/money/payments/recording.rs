@@ -256,7 +256,7 @@ impl Recording<'_> {
         };
         // A payout is reported twice, by its begin and by its end: whichever is first has moved it.
         let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
-        self.take_from_hand(conn, &sent).await?;
+        self.move_from_hand(conn, &sent).await?;
         let has_moved = sent.has_moved();
         if has_moved {
             let payable = self.position(conn).await?.owed(PayoutPayable, &self.currency);

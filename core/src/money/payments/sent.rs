@@ -66,7 +66,7 @@ pub(super) struct Sent {
     /// The last report has moved coins or money that were in no earlier one.
     has_moved: bool,
     /// So much of what the last report's connector tells of had left by an operator's word alone.
-    from_hand: Decimal,
+    moved_from_hand: Decimal,
 }
 
 impl Sent {
@@ -140,7 +140,7 @@ impl Sent {
         self.has_moved = is_more || report.is_return() == known.is_some();
         self.count_unnamed(report, &name, amount);
         let take = |known: usize| self.out[known].take_from_hand(report, &name);
-        self.from_hand = known.map_or(Decimal::ZERO, take);
+        self.moved_from_hand = known.map_or(Decimal::ZERO, take);
         match (report, known) {
             (PayoutReport::Begin, Some(known)) => Name::keep(&mut self.out[known].begin, name),
             (PayoutReport::End, Some(known)) => Name::keep(&mut self.out[known].end, name),
@@ -281,7 +281,7 @@ impl Sent {
     /// The amount of the last report's payout, if an operator alone has told of it before: it is booked
     /// as sent by hand.
     pub(super) const fn moved_from_hand(&self) -> Decimal {
-        self.from_hand
+        self.moved_from_hand
     }
 
     /// The part of what has left that a provider or a network has kept of what came back.

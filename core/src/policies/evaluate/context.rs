@@ -9,7 +9,7 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::crypto::sha256;
 
-pub(crate) const NS_PER_MS: u64 = 1_000_000;
+pub(super) const NS_PER_MS: u64 = 1_000_000;
 const MS_PER_SECOND: u64 = 1_000;
 
 /// Facts about a call that the request's type has no member for, by their keys.

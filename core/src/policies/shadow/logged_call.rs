@@ -11,7 +11,6 @@ use crate::Core;
 use crate::auth::caller::Client;
 use crate::platform::error::{Error, Result};
 use crate::policies::dry_run::report::level;
-use crate::policies::evaluate::context::NS_PER_MS;
 use crate::policies::evaluate::redaction::redacted;
 use crate::policies::runtime::{ActivePolicy, SAMPLES_MAX};
 use rampart_types::ClientId;
@@ -35,7 +34,7 @@ pub(crate) fn queue_log(
     lines: Vec<LogLine>,
     lines_dropped: u32,
 ) {
-    if !active.stored_log.allows(core.clock.monotonic_ns() / NS_PER_MS) {
+    if !active.stored_log.allows(core.clock.monotonic_ms()) {
         active.log_calls_dropped.fetch_add(1, Ordering::Relaxed);
         return;
     }

@@ -79,7 +79,7 @@ impl Recording<'_> {
 
     /// Moves a transfer that is booked as sent by hand to the account of the connector that tells of it,
     /// too. Coins have one account, whoever sends them.
-    pub(super) async fn take_from_hand(
+    pub(super) async fn move_from_hand(
         &self,
         conn: &mut Connection,
         sent: &Sent,

@@ -22,7 +22,7 @@ impl Recording<'_> {
         };
         let waits = matches!(order.status, OrderStatus::InProgress | OrderStatus::Blocked);
         let sent = Sent::of(conn, order.key, &self.currency, self.payment).await?;
-        self.take_from_hand(conn, &sent).await?;
+        self.move_from_hand(conn, &sent).await?;
         let mut reason = "the payout failed";
         if sent.has_moved() {
             let owed_again = self.take_back(conn, &order).await?;
